@@ -67,7 +67,7 @@ class Pipeline:
 
 
 def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
-    """Run it once, from the trace to the comparison with the exact answer."""
+    """Run the pipeline once, from the trace to the comparison with the exact answer."""
     folder = pipeline.folder
     trace = _prepare(pipeline)
     with ExitStack() as stack:
@@ -87,16 +87,22 @@ def carry_out(pipeline: Pipeline, say: Say) -> auditing.Audit:
         )
         ledger = auditing.read_ledgers([pipeline.ledger])
         say(f"{ledger['acked'].count():,} acknowledged; waiting for the job to catch up")
-        acked = ledger.filter(pl.col("acked").is_not_null()).unique(["gateway_id", "date"]).height
-        store = StoreWatch(pipeline.store, written=lambda: job.has_printed(BATCH_DONE))
-        _wait_until(
-            lambda: store.holds(acked),
-            [server, job],
-            within_s=pipeline.drain_s,
-            what=f"the store to hold {acked:,} records",
-            why=lambda: store.trouble,
-        )
+        _wait_for_store(pipeline, ledger, server, job)
         return _audit(pipeline, trace, ledger)
+
+
+def _wait_for_store(pipeline: Pipeline, ledger: pl.DataFrame, server: Piece, job: Piece) -> None:
+    """Wait until the store holds every acknowledged record once."""
+    acked = ledger.filter(pl.col("acked").is_not_null())
+    distinct = acked.unique(["gateway_id", "date"]).height
+    store = StoreWatch(pipeline.store, written=lambda: job.has_printed(BATCH_DONE))
+    _wait_until(
+        lambda: store.holds(distinct),
+        [server, job],
+        within_s=pipeline.drain_s,
+        what=f"the store to hold {distinct:,} records",
+        why=lambda: store.trouble,
+    )
 
 
 def _prepare(pipeline: Pipeline) -> pl.DataFrame:

@@ -152,22 +152,36 @@ def _gateway(homes: Homes, number: int, start_ms: int) -> pl.DataFrame:
     count = len(dates_s)
     since_s = np.concatenate([dates_s[:1], dates_s[:-1]])
     passed_s = dates_s - since_s
-    boots = random.random(count) < homes.restarts_per_day * passed_s / 86_400
-    boots[0] = False
+    boots = _boots(homes, random, passed_s)
     share_up = np.where(boots, random.random(count), 1.0)
     rx, tx = _traffic(random, start_ms / 1000 + dates_s, share_up * passed_s)
     wraps = random.random() < homes.wraps
+    # The order of the draws determines the trace of a seed.
+    counter_tx = _counter(random, tx, boots, wraps)
+    counter_rx = _counter(random, rx, boots, wraps)
+    restarts_before = random.integers(0, 20, dtype=np.int32)
     rows = {
-        "date": start_ms + np.round(dates_s * 1000).astype(np.int64),
-        "since": start_ms + np.round(since_s * 1000).astype(np.int64),
+        "date": start_ms + _whole_ms(dates_s),
+        "since": start_ms + _whole_ms(since_s),
         "tx": tx,
         "rx": rx,
-        "counter_tx": _counter(random, tx, boots, wraps),
-        "counter_rx": _counter(random, rx, boots, wraps),
-        "restarts": np.cumsum(boots).astype(np.int32) + random.integers(0, 20, dtype=np.int32),
+        "counter_tx": counter_tx,
+        "counter_rx": counter_rx,
+        "restarts": restarts_before + np.cumsum(boots).astype(np.int32),
     }
     frame = pl.DataFrame(rows).with_columns(gateway_id=pl.lit(f"gw-{number:06d}"))
     return _add_due_times(homes, random, frame)
+
+
+def _boots(homes: Homes, random: np.random.Generator, passed_s: Floats) -> NDArray[np.bool_]:
+    """Whether the gateway restarted since its last record, for each record."""
+    boots = random.random(len(passed_s)) < homes.restarts_per_day * passed_s / 86_400
+    boots[0] = False
+    return boots
+
+
+def _whole_ms(times_s: Floats) -> NDArray[np.int64]:
+    return np.round(times_s * 1000).astype(np.int64)
 
 
 def _dates(homes: Homes, random: np.random.Generator) -> Floats:
@@ -236,11 +250,15 @@ def _add_due_times(homes: Homes, random: np.random.Generator, frame: pl.DataFram
     delay_ms = random.uniform(0, 2000, count) + late_ms
     due = frame["date"].to_numpy() + delay_ms.astype(np.int64)
     first = frame.with_columns(due=pl.Series(due), copy=pl.lit(False))
-    again = random.random(count) < homes.duplicates
-    delay = (1000 + random.exponential(30_000.0, count)).astype(np.int64)
-    delayed = first.with_columns(due=pl.col("due") + pl.Series(delay), copy=pl.lit(True))
-    copies = delayed.filter(pl.Series(again))
-    return pl.concat([first, copies])
+    return pl.concat([first, _copies(homes, random, first)])
+
+
+def _copies(homes: Homes, random: np.random.Generator, first: pl.DataFrame) -> pl.DataFrame:
+    """The records that are sent a second time, each a while after the first time."""
+    again = random.random(len(first)) < homes.duplicates
+    delay_ms = (1000 + random.exponential(30_000.0, len(first))).astype(np.int64)
+    delayed = first.with_columns(due=pl.col("due") + pl.Series(delay_ms), copy=pl.lit(True))
+    return delayed.filter(pl.Series(again))
 
 
 def span_days(trace: pl.DataFrame) -> float:

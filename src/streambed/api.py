@@ -45,7 +45,7 @@ def check(run: Run) -> list[Verdict]:
 
 
 def report(run: Run) -> Path:
-    """Write the run's report; where it is."""
+    """Write the run's report and return its path."""
     return page.write(run.directory)
 
 

@@ -28,12 +28,12 @@ DOMAIN = "streambed"
 WITNESS = "witness"
 """The consumer that reads checked topics back from their start after the drain."""
 STORE_READER = "store_reader"
-"""The processes that read stores for checks belong to it; no component may be called so."""
+"""The component of the processes that read stores for checks; no other may have this name."""
 WITNESS_UNCOMMITTED = "witness_uncommitted"
 """The consumer that reads them back once more, with what was never committed."""
 READ_BACKS = (WITNESS, WITNESS_UNCOMMITTED)
 CAPTURE = "capture"
-"""The processes that write what passes links belong to it; no component may be called so."""
+"""The component of the processes that capture packets; no other may have this name."""
 SHORTEST_DELAY_NS = 100_000
 """The delay line itself takes about as long."""
 LONGEST_NETEM_JITTER_NS = (1 << 31) - 1
@@ -192,14 +192,14 @@ class Route:
 
     @property
     def hops(self) -> tuple[Hop, ...]:
-        """All of them."""
+        """The first hop, then those in `also`."""
         return (Hop(interface=self.interface, via=self.via), *self.also)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What a process, or all of a host, may use of the machine, and its weight against others; zero
-    and nothing mean no limit.
+    """The CPU, memory and cores that a process or a host may use, and its priority; zero or empty
+    means no limit.
     """
 
     cpu: float = 0.0
@@ -225,7 +225,7 @@ class PlannedNode:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFile:
-    """A file to be there before a process first starts: given text, or a copy of `source`, which
+    """A file that is made before a process first starts: given text, or a copy of `source`, which
     may be a folder.
     """
 
@@ -233,15 +233,15 @@ class PlannedFile:
     text: str = ""
     source: str = ""
     program: bool = False
-    """Whether others start it."""
+    """Whether it is a program, which other processes start."""
     private: bool = False
     """Whether only its owner may read it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSpec:
-    """One process on one host; `starts` names the phase in which it is started (drain: after
-    everybody caught up).
+    """One process on one host; `starts` names the phase in which it is started (drain: after every
+    reader has caught up).
     """
 
     name: str
@@ -254,11 +254,10 @@ class ProcessSpec:
     on_exit: OnExit = "fail"
     starts: Starts = "start"
     heap_bytes: int = 0
-    """How much memory it asks for, as far as it says so: the heap of a JVM, the cache of a store.
-    """
+    """The memory that its options ask for: the heap of a JVM, the cache of a store; 0: unknown."""
     allowance: Allowance = Allowance()
     groups: tuple[str, ...] = ()
-    """The control groups that it joins before it begins; there while the run lasts."""
+    """The control groups that it joins before it starts; they exist while the run lasts."""
     disk: str = ""
     """The folder with the files that it recovers from; empty if it has none."""
     disk_bytes: int = 0
@@ -279,24 +278,24 @@ class Exposure:
     node: str
     target_port: int
     descriptor: int = -1
-    """Where the launcher listens, as the box inherits it."""
+    """The socket on which the launcher listens; the box inherits it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedInjection:
-    """One time at which a fault comes, or from which on its trigger counts."""
+    """One injection of a fault: its time, or the time from which its trigger counts."""
 
     fault: int
     """Its index in `faults`."""
     at_ns: int
     lasts_ns: int
     trigger: str = ""
-    """What it waits for; empty: it comes at that time."""
+    """What it waits for; empty: it is injected at `at_ns`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One run, decided."""
+    """Everything that is decided about one run."""
 
     name: str
     seed: int
@@ -319,7 +318,7 @@ class Plan:
     """Where programs may write besides the run's folder, if root runs them."""
     exposures: tuple[Exposure, ...] = ()
     injections: tuple[PlannedInjection, ...] = ()
-    """Every time at which a fault comes, in order; random ones are drawn."""
+    """Every injection of a fault, in order of time; random times are drawn."""
     notes: tuple[str, ...] = ()
     command: str = ""
     """The command line that makes the same run again; empty if it was started from Python."""
@@ -348,12 +347,12 @@ def _adapter() -> TypeAdapter[Plan]:
 
 
 def write(plan: Plan, path: Path) -> None:
-    """Keep a plan as JSON."""
+    """Write a plan as JSON."""
     path.write_bytes(_adapter().dump_json(plan, indent=1))
 
 
 def read(path: Path) -> Plan:
-    """The plan that `write` kept; FormatError if the file is damaged."""
+    """Read the plan that `write` wrote; FormatError if the file is damaged."""
     try:
         return _adapter().validate_json(path.read_bytes())
     except ValueError as error:

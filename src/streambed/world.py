@@ -38,7 +38,7 @@ class Injected:
     pairs: tuple[tuple[str, str], ...] = ()
     """Sender and receiver of packets that no longer arrive, between hosts that share no link."""
     how: str = ""
-    """By what means, if there are several."""
+    """The mechanism that was used, if there are several."""
 
 
 class Clock(Protocol):
@@ -74,7 +74,7 @@ class Syncs(Protocol):
 
     @property
     def files(self) -> SyncedFiles:
-        """What they saved."""
+        """The files that it syncs, and how much of each it has synced."""
 
     def slow(self, delay_ns: int) -> Heal:
         """Delay each until healed."""
@@ -100,10 +100,10 @@ class Process(Protocol):
 
     @property
     def log(self) -> Path:
-        """Where all that it printed is kept."""
+        """The file with everything that it printed."""
 
     def last_lines(self) -> list[str]:
-        """The end of what it printed, for people."""
+        """The last lines that it printed, for people."""
 
     @property
     def paused(self) -> bool:
@@ -131,8 +131,8 @@ class Process(Protocol):
         """Ask it to end with SIGTERM; healing starts it again when it has ended."""
 
     def slow(self, share: float) -> tuple[Heal, str]:
-        """Let it have a share of the machine's CPU time at most, until healed; says by what
-        means.
+        """Limit it to a share of the machine's CPU time until healed. Returns the mechanism that
+        was used.
         """
 
     def kill_at_once(self) -> None:
@@ -174,7 +174,7 @@ class World(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """What this world was made from."""
+        """The plan that this world was made from."""
 
     @property
     def directory(self) -> Path:
@@ -185,7 +185,7 @@ class World(Protocol):
         """The declared components, by name."""
 
     def find(self, target: str) -> Process:
-        """The process called so, or the only process of the component called so."""
+        """The process of this name, or the only process of the component of this name."""
 
     def start_beside(self, process: str) -> Process:
         """Start a second incarnation of a process beside the first: NAME~2, with the same files."""
@@ -194,10 +194,10 @@ class World(Protocol):
         """Say that links were cut or mended, so that routes may change."""
 
     def holder(self, role: str) -> str:
-        """The process that holds a role at this moment, such as "leader of lines/0"; WorldError if
-        no process holds it.
+        """The process that holds a role now, such as "leader of lines/0"; WorldError if no process
+        holds it.
 
-        The answer holds for a moment, so that a fault can ask just before its time.
+        The answer is cached for a moment, so that a fault can look it up just before its time.
         """
 
     def wires_named(self, link: tuple[str, ...]) -> Sequence[Wire]:
@@ -210,7 +210,7 @@ class World(Protocol):
         """Let each of these hosts receive nothing from the hosts beside it until healed."""
 
     def fill_disk(self, process: str) -> Heal:
-        """Leave no space on the disk of a process until healed; WorldError if no declared fault
+        """Fill the disk of a process until healed; WorldError if no declared fault
         asked the planner for such a disk.
         """
 
@@ -223,7 +223,7 @@ class World(Protocol):
         """The newest gauge that an agent wrote; None before the first."""
 
     def keep(self, key: str, make: Callable[[], Result]) -> Result:
-        """What `make` made when first asked for `key`; kept as long as the world."""
+        """The cached result of `make` for `key`; the cache lives as long as the world."""
 
     def record(self, event: Event) -> None:
-        """Add an event to the history, with the present time."""
+        """Add an event to the history, with the current time."""

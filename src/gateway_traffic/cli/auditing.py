@@ -143,31 +143,32 @@ def audit(
         raise Exit(DIFFERS)
 
 
+P99Option = Annotated[
+    float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")
+]
+SentOption = Annotated[
+    list[Path] | None, Option(help="A client's file of `send --sent`; may be repeated.")
+]
+SeenOption = Annotated[
+    Path | None,
+    Option(help="Parquet file for when the store held each record of the files of --sent."),
+]
+NameOption = Annotated[str, Option(help="The consumer in the file of --seen.")]
+
+
 def latency(
     ledger: Ledgers,
     counts: Counts,
-    p99: Annotated[
-        float | None, Option(help="Seconds within which 99 of 100 records must be in the store.")
-    ] = None,
-    sent: Annotated[
-        list[Path] | None, Option(help="A client's file of `send --sent`; may be repeated.")
-    ] = None,
-    seen: Annotated[
-        Path | None,
-        Option(help="Parquet file for when the store held each record of the files of --sent."),
-    ] = None,
-    name: Annotated[str, Option(help="The consumer in the file of --seen.")] = "store",
+    p99: P99Option = None,
+    sent: SentOption = None,
+    seen: SeenOption = None,
+    name: NameOption = "store",
 ) -> None:
     """Show how long records took from when they were due until the store had them.
 
     Exit status 1 if that is too long.
     """
-    try:
-        counted = pl.read_csv(counts, schema=auditing.COUNTS)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UsageError(
-            f"{counts} is no file of `gateway-traffic watch --counts`: {error}"
-        ) from None
+    counted = _read_counts(counts)
     if seen:
         rows = auditing.seen_rows(auditing.read_ledgers(sent or []), counted, consumer=name)
         rows.write_parquet(seen)
@@ -183,3 +184,12 @@ def latency(
     )
     if missing or (p99 is not None and tail > p99):
         raise Exit(DIFFERS)
+
+
+def _read_counts(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_csv(path, schema=auditing.COUNTS)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UsageError(
+            f"{path} is no file of `gateway-traffic watch --counts`: {error}"
+        ) from None

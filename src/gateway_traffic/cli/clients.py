@@ -23,58 +23,70 @@ NOT_ALL = 1
 USUAL = Patience()
 
 
+TraceArgument = Annotated[Path, Argument(help="A trace, made by `gateway-traffic trace`.")]
+UrlOption = Annotated[str, Option(help="The ingest server.")]
+VersionOption = Annotated[Version, Option(help="What the numbers of a record mean.")]
+SerialisationOption = Annotated[Serialisation, Option(help="How records become bytes.")]
+SchemaOption = Annotated[
+    int, Option(help="Version of the schema to write with.", min=1, max=NEWEST_SCHEMA)
+]
+ProtocolOption = Annotated[
+    ClientProtocol,
+    Option(help="A connection for each record, a persistent one, or a WebSocket for each gateway."),
+]
+SpeedUpOption = Annotated[
+    float, Option(help="Seconds of the trace per second; 0: as fast as acknowledgements come.")
+]
+RateOption = Annotated[
+    float | None, Option(help="Records a second on average, instead of a speed-up.")
+]
+RecordsOption = Annotated[
+    int | None, Option(help="Send only the first records of the trace.", min=1)
+]
+ShareOption = Annotated[
+    str, Option(help="2/4: be the second of four clients that share the gateways.")
+]
+WaitingOption = Annotated[
+    int,
+    Option(help="Records that may be due and unacknowledged before the client waits."),
+]
+PatienceOption = Annotated[
+    float, Option(help="Seconds after which an unacknowledged record is given up.")
+]
+LedgerOption = Annotated[Path | None, Option(help="Parquet file for what became of each record.")]
+SentOption = Annotated[
+    Path | None,
+    Option(help="Parquet file for producer, sequence, topic, due, sent, acked, error and key."),
+]
+NameOption = Annotated[str, Option(help="The producer in the file of --sent.")]
+SecretOption = Annotated[
+    Path | None, Option(help="File with the secret that the gateways' tokens are made from.")
+]
+AuthorityOption = Annotated[
+    Path | None, Option(help="Certificate (PEM) that the server's certificate is checked with.")
+]
+AsJsonOption = Annotated[bool, Option("--json", help="Print the summary as one JSON object.")]
+
+
 def send(
-    trace: Annotated[Path, Argument(help="A trace, made by `gateway-traffic trace`.")],
-    url: Annotated[str, Option(help="The ingest server.")] = "http://127.0.0.1:8080",
-    version: Annotated[Version, Option(help="What the numbers mean.")] = Version.COUNTER,
-    serialisation: Annotated[
-        Serialisation, Option(help="How records become bytes.")
-    ] = Serialisation.AVRO,
-    schema: Annotated[
-        int, Option(help="Version of the schema to write with.", min=1, max=NEWEST_SCHEMA)
-    ] = NEWEST_SCHEMA,
-    protocol: Annotated[
-        ClientProtocol,
-        Option(
-            help="A connection for each record, a persistent one, or a WebSocket for each gateway."
-        ),
-    ] = ClientProtocol.WEBSOCKET,
-    speed_up: Annotated[
-        float, Option(help="Seconds of the trace per second; 0: as fast as acknowledgements come.")
-    ] = 60.0,
-    rate: Annotated[
-        float | None, Option(help="Records a second on average, instead of a speed-up.")
-    ] = None,
-    records: Annotated[
-        int | None, Option(help="Send only the first records of the trace.", min=1)
-    ] = None,
-    share: Annotated[
-        str, Option(help="2/4: be the second of four clients that share the gateways.")
-    ] = "1/1",
-    waiting: Annotated[
-        int,
-        Option(help="Records that may be due and unacknowledged before the client waits."),
-    ] = 200_000,
-    patience: Annotated[
-        float, Option(help="Seconds after which an unacknowledged record is given up.")
-    ] = USUAL.record_s,
-    ledger: Annotated[
-        Path | None, Option(help="Parquet file for what became of each record.")
-    ] = None,
-    sent: Annotated[
-        Path | None,
-        Option(help="Parquet file for producer, sequence, topic, due, sent, acked, error and key."),
-    ] = None,
-    name: Annotated[str, Option(help="The producer in the file of --sent.")] = "gateways",
-    secret: Annotated[
-        Path | None, Option(help="File with the secret that the gateways' tokens are made from.")
-    ] = None,
-    authority: Annotated[
-        Path | None, Option(help="Certificate (PEM) that the server's certificate is checked with.")
-    ] = None,
-    as_json: Annotated[
-        bool, Option("--json", help="Print the summary as one JSON object.")
-    ] = False,
+    trace: TraceArgument,
+    url: UrlOption = "http://127.0.0.1:8080",
+    version: VersionOption = Version.COUNTER,
+    serialisation: SerialisationOption = Serialisation.AVRO,
+    schema: SchemaOption = NEWEST_SCHEMA,
+    protocol: ProtocolOption = ClientProtocol.WEBSOCKET,
+    speed_up: SpeedUpOption = 60.0,
+    rate: RateOption = None,
+    records: RecordsOption = None,
+    share: ShareOption = "1/1",
+    waiting: WaitingOption = 200_000,
+    patience: PatienceOption = USUAL.record_s,
+    ledger: LedgerOption = None,
+    sent: SentOption = None,
+    name: NameOption = "gateways",
+    secret: SecretOption = None,
+    authority: AuthorityOption = None,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Send a trace as its gateways would, on time. Latency counts from when a record was due.
 

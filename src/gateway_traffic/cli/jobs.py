@@ -34,71 +34,90 @@ class StateStore(StrEnum):
     ROCKSDB = "rocksdb"
 
 
+VersionOption = Annotated[Version, Option(help="Which records; each version has its topic.")]
+CheckpointOption = Annotated[
+    str,
+    Option(help="Folder that a new start resumes from; for one version and number of partitions."),
+]
+SerialisationOption = Annotated[
+    Serialisation | None,
+    Option(help="Read only these; others become dead letters. Default: both."),
+]
+TopicOption = Annotated[str, Option(help="Default: traffic-VERSION.")]
+LettersOption = Annotated[
+    str,
+    Option(help="Topic for what cannot be read, made if it is not there. Default: TOPIC-dead."),
+]
+TriggerOption = Annotated[
+    str,
+    Option(help="Time between batches, such as '500 milliseconds'; once: take what is there."),
+]
+LatenessOption = Annotated[
+    str,
+    Option(help="Records that come later than this after newer ones are dropped."),
+]
+DuplicatesOption = Annotated[
+    bool, Option(help="Count repeated records twice: less state, for measurements.")
+]
+PartitionsOption = Annotated[
+    int, Option(help="Partitions of the state, one task each; about as many as cores.", min=1)
+]
+StateStoreOption = Annotated[
+    StateStore, Option(help="hdfs: in memory, with files; rocksdb: for more state than memory.")
+]
+OffsetsPerBatchOption = Annotated[
+    int, Option(help="Maximum number of records in a batch; 0: no limit.", min=0)
+]
+LeastPartitionsOption = Annotated[
+    int, Option(help="Tasks that read, if more than the topic's partitions.", min=0)
+]
+SparkMasterOption = Annotated[
+    str, Option(help="local[2], spark://HOST:PORT …; default: as Spark is set up.")
+]
+SettingOption = Annotated[
+    list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")
+]
+ArchiveOption = Annotated[
+    str,
+    Option(help="Folder in which every readable record is archived, as Parquet by day."),
+]
+ModelOption = Annotated[
+    Path | None,
+    Option(help="Model from `gateway-traffic train`: anomalous hours go to the store too."),
+]
+PatienceOption = Annotated[
+    float,
+    Option(
+        help="Seconds of failures without one more batch until the job gives up restarting.",
+        min=0,
+    ),
+]
+UiOption = Annotated[bool, Option("--ui", help="Serve Spark's page, usually on port 4040.")]
+TopsOption = Annotated[bool, Option(help="Show the ten busiest gateways after each batch.")]
+
+
 def job(
     bootstrap: Bootstrap,
-    version: Annotated[Version, Option(help="Which records; each version has its topic.")],
-    checkpoint: Annotated[
-        str,
-        Option(
-            help="Folder that a new start resumes from; for one version and number of partitions."
-        ),
-    ],
+    version: VersionOption,
+    checkpoint: CheckpointOption,
     store: StoreAddress = "traffic.db",
-    serialisation: Annotated[
-        Serialisation | None,
-        Option(help="Read only these; others become dead letters. Default: both."),
-    ] = None,
-    topic: Annotated[str, Option(help="Default: traffic-VERSION.")] = "",
-    letters: Annotated[
-        str,
-        Option(help="Topic for what cannot be read, made if it is not there. Default: TOPIC-dead."),
-    ] = "",
-    trigger: Annotated[
-        str,
-        Option(help="Time between batches, such as '500 milliseconds'; once: take what is there."),
-    ] = "1 second",
-    lateness: Annotated[
-        str,
-        Option(help="Records that come later than this after newer ones are dropped."),
-    ] = "1 day",
-    duplicates: Annotated[
-        bool, Option(help="Count repeated records twice: less state, for measurements.")
-    ] = False,
-    partitions: Annotated[
-        int, Option(help="Of the state, and tasks that compute; about as many as cores.", min=1)
-    ] = 2,
-    state_store: Annotated[
-        StateStore, Option(help="hdfs: in memory, with files; rocksdb: for more state than memory.")
-    ] = StateStore.HDFS,
-    offsets_per_batch: Annotated[
-        int, Option(help="Most records of a batch; 0: all that wait.", min=0)
-    ] = 0,
-    least_partitions: Annotated[
-        int, Option(help="Tasks that read, if more than the topic's partitions.", min=0)
-    ] = 0,
-    spark_master: Annotated[
-        str, Option(help="local[2], spark://HOST:PORT …; default: as Spark is set up.")
-    ] = "",
-    setting: Annotated[
-        list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")
-    ] = None,
-    archive: Annotated[
-        str,
-        Option(help="Folder in which every readable record is archived, as Parquet by day."),
-    ] = "",
-    model: Annotated[
-        Path | None,
-        Option(help="Model from `gateway-traffic train`: anomalous hours go to the store too."),
-    ] = None,
-    patience: Annotated[
-        float,
-        Option(
-            help="Seconds of failures without one more batch until the job gives up restarting.",
-            min=0,
-        ),
-    ] = 120.0,
-    ui: Annotated[bool, Option("--ui", help="Serve Spark's page, usually on port 4040.")] = False,
-    tops: Annotated[bool, Option(help="Show the ten busiest gateways after each batch.")] = True,
+    serialisation: SerialisationOption = None,
+    topic: TopicOption = "",
+    letters: LettersOption = "",
+    trigger: TriggerOption = "1 second",
+    lateness: LatenessOption = "1 day",
+    duplicates: DuplicatesOption = False,
+    partitions: PartitionsOption = 2,
+    state_store: StateStoreOption = StateStore.HDFS,
+    offsets_per_batch: OffsetsPerBatchOption = 0,
+    least_partitions: LeastPartitionsOption = 0,
+    spark_master: SparkMasterOption = "",
+    setting: SettingOption = None,
+    archive: ArchiveOption = "",
+    model: ModelOption = None,
+    patience: PatienceOption = 120.0,
+    ui: UiOption = False,
+    tops: TopsOption = True,
 ) -> None:
     """Compute each gateway's traffic per day from Kafka into a store, with Spark, until stopped.
 
@@ -132,7 +151,7 @@ def job(
 
 
 def _encodings_of(serialisation: Serialisation | None) -> tuple[str, ...]:
-    """The names of its encodings; of all if there is none."""
+    """The encodings of a serialisation; all encodings if it is None."""
     return tuple(
         name
         for name, encoding in ENCODINGS.items()

@@ -14,7 +14,7 @@ from typer import Context, Exit, Option
 
 from gateway_traffic import traces
 from gateway_traffic.cli.auditing import DIFFERS
-from gateway_traffic.cli.jobs import table_of
+from gateway_traffic.cli.jobs import SettingOption, table_of
 from gateway_traffic.errors import UsageError
 from gateway_traffic.pipeline import Pipeline, carry_out
 from gateway_traffic.records import Version
@@ -33,50 +33,64 @@ class Target(StrEnum):
     CLUSTER = "cluster"
 
 
+TargetOption = Annotated[
+    Target,
+    Option(
+        help="box: on a network emulated by streambed; local: your Kafka, Spark in a process "
+        "here; cluster: your Kafka and Spark."
+    ),
+]
+BootstrapOption = Annotated[str, Option(help="local, cluster: Kafka's address.")]
+SparkMasterOption = Annotated[
+    str,
+    Option(help="cluster: Spark's address, spark://HOST:PORT; local: local[2] unless given."),
+]
+FolderOption = Annotated[Path, Option(help="Folder for the files of the run; must be empty.")]
+StoreOption = Annotated[str, Option(help="The store. Default: traffic.db in --folder.")]
+CheckpointOption = Annotated[
+    str,
+    Option(help="A new folder that all hosts of Spark can write to. Default: in --folder."),
+]
+VersionOption = Annotated[Version, Option(help="What the numbers of a record mean.")]
+GatewaysOption = Annotated[int, Option(help="Number of homes.", min=1)]
+DaysOption = Annotated[float, Option(help="Days that the trace covers.")]
+SeedOption = Annotated[int, Option(help="Seed of the trace.")]
+RateOption = Annotated[float, Option(help="Records a second.", min=1)]
+PartitionsOption = Annotated[
+    int, Option(help="Partitions of each topic that the run makes.", min=1)
+]
+PrefixOption = Annotated[
+    str, Option(help="Prefix of the topics: use a new one if other runs left records there.")
+]
+DrainOption = Annotated[float, Option(help="Seconds for the job to catch up.")]
+ExperimentOption = Annotated[Path, Option(help="box: the declaration.")]
+ChangeOption = Annotated[
+    list[str] | None,
+    Option("--set", help="box: a change of the declaration, KEY=VALUE; may be repeated."),
+]
+
+
 def run(
     context: Context,
-    target: Annotated[
-        Target,
-        Option(
-            help="box: on a network emulated by streambed; local: your Kafka, Spark in a process "
-            "here; cluster: your Kafka and Spark."
-        ),
-    ],
-    bootstrap: Annotated[str, Option(help="local, cluster: Kafka's address.")] = "",
-    spark_master: Annotated[
-        str,
-        Option(help="cluster: Spark's address, spark://HOST:PORT; local: local[2] unless given."),
-    ] = "",
-    folder: Annotated[Path, Option(help="For what the run makes; must be empty.")] = Path(
-        "gateways-run"
-    ),
-    store: Annotated[str, Option(help="The store. Default: traffic.db in the folder.")] = "",
-    checkpoint: Annotated[
-        str,
-        Option(help="A new one that all of Spark's hosts can write to. Default: in the folder."),
-    ] = "",
-    version: Annotated[Version, Option(help="What is sent.")] = Version.COUNTER,
-    gateways: Annotated[int, Option(help="How many homes.", min=1)] = 200,
-    days: Annotated[float, Option(help="How many days of theirs.")] = 0.05,
-    seed: Annotated[int, Option(help="Of the trace.")] = 1,
-    rate: Annotated[float, Option(help="Records a second.", min=1)] = 500.0,
-    partitions: Annotated[int, Option(help="Of the topics, if they are not there.", min=1)] = 2,
-    prefix: Annotated[
-        str, Option(help="Of the topics: use a new one if records of other runs are there.")
-    ] = "traffic",
-    setting: Annotated[
-        list[str] | None, Option(help="Any of Spark's settings, KEY=VALUE; may be repeated.")
-    ] = None,
-    drain: Annotated[float, Option(help="Seconds for the job to catch up.")] = 180.0,
-    experiment: Annotated[Path, Option(help="box: the declaration.")] = Path(
-        "examples/gateways/demo.yaml"
-    ),
-    change: Annotated[
-        list[str] | None,
-        Option("--set", help="box: a change of the declaration, KEY=VALUE; may be repeated."),
-    ] = None,
+    target: TargetOption,
+    bootstrap: BootstrapOption = "",
+    spark_master: SparkMasterOption = "",
+    folder: FolderOption = Path("gateways-run"),
+    store: StoreOption = "",
+    checkpoint: CheckpointOption = "",
+    version: VersionOption = Version.COUNTER,
+    gateways: GatewaysOption = 200,
+    days: DaysOption = 0.05,
+    seed: SeedOption = 1,
+    rate: RateOption = 500.0,
+    partitions: PartitionsOption = 2,
+    prefix: PrefixOption = "traffic",
+    setting: SettingOption = None,
+    drain: DrainOption = 180.0,
+    experiment: ExperimentOption = Path("examples/gateways/demo.yaml"),
+    change: ChangeOption = None,
 ) -> None:
-    """Run all of it: make a trace, serve, compute, send, compare the store with the exact answer.
+    """Run the pipeline on a new trace, then compare the store with the exact answer.
 
     Exit status 1 if they differ.
     """
@@ -108,7 +122,7 @@ def run(
 
 def _require(address: str, option: str, target: Target) -> str:
     if not address:
-        raise UsageError(f"--target {target} needs --{option}: the address of yours")
+        raise UsageError(f"--target {target} needs the address of your service: --{option}")
     return address
 
 

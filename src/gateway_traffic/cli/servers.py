@@ -30,8 +30,8 @@ Prefix = Annotated[
 
 def topics(
     bootstrap: Bootstrap,
-    partitions: Annotated[int, Option(help="Of each topic.", min=1)] = 2,
-    replicas: Annotated[int, Option(help="Of each partition.", min=1)] = 1,
+    partitions: Annotated[int, Option(help="Partitions of each topic.", min=1)] = 2,
+    replicas: Annotated[int, Option(help="Replicas of each partition.", min=1)] = 1,
     prefix: Prefix = "traffic",
 ) -> None:
     """Make the three topics, one for each version, if they are not there."""
@@ -61,60 +61,76 @@ def refuse_unreachable(bootstrap: str) -> None:
     )
 
 
+BootstrapOption = Annotated[
+    str,
+    Option(help="Kafka's address. Empty: records are discarded, to measure the server alone."),
+]
+HostOption = Annotated[str, Option(help="Address to listen on.")]
+PortOption = Annotated[int, Option(help="Port to listen on; 0: any free one, which is printed.")]
+SharePortOption = Annotated[
+    bool,
+    Option(help="Let several servers listen on one port; the kernel spreads the connections."),
+]
+SecretOption = Annotated[
+    Path | None,
+    Option(
+        help="File with the secret that tokens are made from. Without it no token is asked for."
+    ),
+]
+CertificateOption = Annotated[
+    Path | None,
+    Option(help="Certificate (PEM) for TLS. Without it the server speaks plain HTTP."),
+]
+KeyOption = Annotated[
+    Path | None, Option(help="The certificate's key, if it is not in the same file.")
+]
+OutstandingOption = Annotated[
+    int, Option(help="Records that may wait for Kafka before clients are held back.")
+]
+RecordBytesOption = Annotated[int, Option(help="Maximum size of a record.")]
+ConnectionsOption = Annotated[int, Option(help="Maximum number of connections.")]
+ConnectionsPerAddressOption = Annotated[
+    int, Option(help="Maximum number of connections from one address; gateways may share one.")
+]
+FirstRecordSOption = Annotated[
+    float, Option(help="Time for the first valid record of a connection.")
+]
+AllowOriginOption = Annotated[
+    list[str] | None,
+    Option(
+        help="Let web pages of this origin send records, such as https://example.org; may be "
+        "repeated."
+    ),
+]
+IdleSOption = Annotated[
+    float, Option(help="Time without a record after which a connection is cut off.")
+]
+HoldSOption = Annotated[
+    float, Option(help="Time limit for Kafka; then a client must send its request again.")
+]
+StopSOption = Annotated[
+    float, Option(help="Time for Kafka to acknowledge the rest after a signal to stop.")
+]
+
+
 def serve(
-    bootstrap: Annotated[
-        str,
-        Option(help="Kafka's address. Empty: records are discarded, to measure the server alone."),
-    ],
-    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, Option(help="Port to listen on; 0: any free one, which is printed.")
-    ] = 8080,
-    share_port: Annotated[
-        bool,
-        Option(help="Let several servers listen on one port; the kernel spreads the connections."),
-    ] = False,
+    bootstrap: BootstrapOption,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8080,
+    share_port: SharePortOption = False,
     prefix: Prefix = "traffic",
-    secret: Annotated[
-        Path | None,
-        Option(
-            help="File with the secret that tokens are made from. Without it no token is asked for."
-        ),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        Option(help="Certificate (PEM) for TLS. Without it the server speaks plain HTTP."),
-    ] = None,
-    key: Annotated[
-        Path | None, Option(help="The certificate's key, if it is not in the same file.")
-    ] = None,
-    outstanding: Annotated[
-        int, Option(help="Records that may wait for Kafka before clients are held back.")
-    ] = USUAL.outstanding_records,
-    record_bytes: Annotated[int, Option(help="The longest record.")] = USUAL.record_bytes,
-    connections: Annotated[int, Option(help="The most connections.")] = USUAL.connections,
-    connections_per_address: Annotated[
-        int, Option(help="The most connections of one address; gateways may share one.")
-    ] = USUAL.connections_per_address,
-    first_record_s: Annotated[
-        float, Option(help="Time for the first valid record of a connection.")
-    ] = USUAL.first_record_s,
-    allow_origin: Annotated[
-        list[str] | None,
-        Option(
-            help="Let web pages of this origin send records, such as https://example.org; may be "
-            "repeated."
-        ),
-    ] = None,
-    idle_s: Annotated[
-        float, Option(help="Time without a record after which a connection is cut off.")
-    ] = USUAL.idle_s,
-    hold_s: Annotated[
-        float, Option(help="Time limit for Kafka; then a client must send its request again.")
-    ] = USUAL.hold_s,
-    stop_s: Annotated[
-        float, Option(help="Time for Kafka to acknowledge the rest after a signal to stop.")
-    ] = USUAL.stop_s,
+    secret: SecretOption = None,
+    certificate: CertificateOption = None,
+    key: KeyOption = None,
+    outstanding: OutstandingOption = USUAL.outstanding_records,
+    record_bytes: RecordBytesOption = USUAL.record_bytes,
+    connections: ConnectionsOption = USUAL.connections,
+    connections_per_address: ConnectionsPerAddressOption = USUAL.connections_per_address,
+    first_record_s: FirstRecordSOption = USUAL.first_record_s,
+    allow_origin: AllowOriginOption = None,
+    idle_s: IdleSOption = USUAL.idle_s,
+    hold_s: HoldSOption = USUAL.hold_s,
+    stop_s: StopSOption = USUAL.stop_s,
 ) -> None:
     """Take records in by HTTP and WebSocket, and acknowledge each once Kafka has.
 
@@ -124,9 +140,7 @@ def serve(
     state. SIGTERM stops it without loss.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    for file in (secret, key or certificate):
-        if file and (warning := exposure_of(file)):
-            log.warning("%s", warning)
+    _warn_if_readable(secret, key or certificate)
     limits = Limits(
         outstanding_records=outstanding,
         record_bytes=record_bytes,
@@ -155,6 +169,13 @@ def serve(
         print(f"ready {scheme}://{host}:{opened_port}", flush=True)
 
     uvloop.run(serve_until_stopped(options, announce))
+
+
+def _warn_if_readable(*files: Path | None) -> None:
+    """Warn about secret files that other users may read."""
+    for file in files:
+        if file and (warning := exposure_of(file)):
+            log.warning("%s", warning)
 
 
 def token(

@@ -18,24 +18,31 @@ from gateway_traffic.records import Version
 USUAL = traces.Homes()
 
 
+FileArgument = Annotated[Path, Argument(help="The Parquet file to write.")]
+GatewaysOption = Annotated[int, Option(help="Number of homes.")]
+DaysOption = Annotated[float, Option(help="Days that the trace covers.")]
+SeedOption = Annotated[int, Option(help="The same seed gives the same trace.")]
+StartOption = Annotated[str, Option(help="First day, UTC.")]
+IntervalOption = Annotated[float, Option(help="Usual seconds between two records of a gateway.")]
+GapsOption = Annotated[float, Option(help="Silences of up to an hour, for each gateway and day.")]
+RestartsOption = Annotated[float, Option(help="Restarts for each gateway and day.")]
+LateOption = Annotated[float, Option(help="Share of records sent minutes too late.")]
+DuplicatesOption = Annotated[float, Option(help="Share of records sent twice.")]
+WrapsOption = Annotated[float, Option(help="Share of gateways whose counter wraps.")]
+
+
 def trace(
-    file: Annotated[Path, Argument(help="The Parquet file to write.")],
-    gateways: Annotated[int, Option(help="How many homes.")] = USUAL.gateways,
-    days: Annotated[float, Option(help="How many days of theirs.")] = USUAL.days,
-    seed: Annotated[int, Option(help="The same seed gives the same trace.")] = USUAL.seed,
-    start: Annotated[str, Option(help="First day, UTC.")] = USUAL.start,
-    interval: Annotated[
-        float, Option(help="Usual seconds between two records of a gateway.")
-    ] = USUAL.interval_s,
-    gaps: Annotated[
-        float, Option(help="Silences of up to an hour, for each gateway and day.")
-    ] = USUAL.gaps_per_day,
-    restarts: Annotated[
-        float, Option(help="Restarts for each gateway and day.")
-    ] = USUAL.restarts_per_day,
-    late: Annotated[float, Option(help="Share of records sent minutes too late.")] = USUAL.late,
-    duplicates: Annotated[float, Option(help="Share of records sent twice.")] = USUAL.duplicates,
-    wraps: Annotated[float, Option(help="Share of gateways whose counter wraps.")] = USUAL.wraps,
+    file: FileArgument,
+    gateways: GatewaysOption = USUAL.gateways,
+    days: DaysOption = USUAL.days,
+    seed: SeedOption = USUAL.seed,
+    start: StartOption = USUAL.start,
+    interval: IntervalOption = USUAL.interval_s,
+    gaps: GapsOption = USUAL.gaps_per_day,
+    restarts: RestartsOption = USUAL.restarts_per_day,
+    late: LateOption = USUAL.late,
+    duplicates: DuplicatesOption = USUAL.duplicates,
+    wraps: WrapsOption = USUAL.wraps,
 ) -> None:
     """Make a trace of many homes, with evenings, weekends, downloads, gaps, restarts, late and
     repeated records.

@@ -50,7 +50,7 @@ class HttpChannel(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """From asyncio."""
+        """Tell the poster, unless the channel was closed meanwhile."""
         self._transport = cast(asyncio.Transport, transport)
         self._write = self._transport.write
         if self._closed:
@@ -59,7 +59,7 @@ class HttpChannel(asyncio.Protocol):
             self._poster.ready()
 
     def data_received(self, data: bytes) -> None:
-        """From asyncio."""
+        """Collect a response and hand it to the poster once it is complete."""
         self._answer += data
         head, separator, body = self._answer.partition(b"\r\n\r\n")
         if not separator:
@@ -80,7 +80,7 @@ class HttpChannel(asyncio.Protocol):
             self._poster.answered(status, float(max(0, retry_after)))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """From asyncio."""
+        """Tell the poster, unless the channel was closed on this side."""
         self.failed(str(exc or "the server closed the connection"))
 
     def failed(self, why: str) -> None:

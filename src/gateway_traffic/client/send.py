@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from gateway_traffic import traces
-from gateway_traffic.client.ledger import Summary, sent_rows, summarise
+from gateway_traffic.client.ledger import Ledger, Summary, sent_rows, summarise
 from gateway_traffic.client.replay import Pace, Replay, speed_up_for
 from gateway_traffic.client.session import ClientProtocol, ClientSession, Patience
 from gateway_traffic.errors import UsageError
@@ -66,20 +66,24 @@ async def send(options: SendOptions) -> Summary:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, setattr, replay, "stopping", True)
     await replay.run(records)
+    _write(session.ledger, options, speed_up)
+    return summarise(session.ledger.frame())
+
+
+def _write(ledger: Ledger, options: SendOptions, speed_up: float) -> None:
+    """Write the files that the options ask for."""
     if options.ledger:
-        metadata = {
-            "trace": options.trace,
-            "version": options.version,
-            "encoding": options.encoding.name,
-            "protocol": options.protocol,
-            "speed_up": speed_up,
-        }
-        session.ledger.write(options.ledger, **metadata)
-    frame = session.ledger.frame()
+        ledger.write(
+            options.ledger,
+            trace=options.trace,
+            version=options.version,
+            encoding=options.encoding.name,
+            protocol=options.protocol,
+            speed_up=speed_up,
+        )
     if options.sent:
-        topic = topic_of(options.version)
-        sent_rows(frame, producer=options.name, topic=topic).write_parquet(options.sent)
-    return summarise(frame)
+        rows = sent_rows(ledger.frame(), producer=options.name, topic=topic_of(options.version))
+        rows.write_parquet(options.sent)
 
 
 def _records(options: SendOptions) -> pl.DataFrame:

@@ -45,7 +45,7 @@ class WebSocketChannel(asyncio.Protocol):
 
     @property
     def opening(self) -> bool:
-        """Whether the handshake is still going on."""
+        """Whether the handshake is not complete yet."""
         return not self._open and not self._closed
 
     @property
@@ -67,7 +67,7 @@ class WebSocketChannel(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """From asyncio."""
+        """Send the handshake, unless the channel was closed meanwhile."""
         self._transport = cast(asyncio.Transport, transport)
         if self._closed:
             self._transport.abort()
@@ -75,7 +75,7 @@ class WebSocketChannel(asyncio.Protocol):
             self._transport.write(b"%bSec-WebSocket-Key: %b\r\n\r\n" % (self._head, self._key))
 
     def data_received(self, data: bytes) -> None:
-        """From asyncio."""
+        """Complete the handshake, then handle every complete frame."""
         self._received += data
         if not self._open:
             self._shake_hands()
@@ -86,7 +86,7 @@ class WebSocketChannel(asyncio.Protocol):
             self._end(ABNORMAL, "the server sends more than it should")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """From asyncio."""
+        """Tell the owner, unless the channel was closed on this side."""
         self.failed(str(exc or "the server closed the connection"))
 
     def failed(self, why: str) -> None:
@@ -94,11 +94,11 @@ class WebSocketChannel(asyncio.Protocol):
         self._end(ABNORMAL, why)
 
     def pause_writing(self) -> None:
-        """From asyncio: the server does not read."""
+        """Stop sending: the write buffer is full because the server does not read."""
         self._paused = True
 
     def resume_writing(self) -> None:
-        """From asyncio."""
+        """Let the owner send again: the write buffer has room."""
         self._paused = False
         if self.usable:
             self._owner.ready()

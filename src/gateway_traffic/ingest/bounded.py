@@ -60,17 +60,17 @@ class BoundedServer(web.Server):
         """How to close a WebSocket; None once that was done."""
 
     def __call__(self) -> RequestHandler:
-        """From aiohttp: the handler of a new connection."""
+        """Make the handler of a new connection; aiohttp calls it."""
         return _IngestConnection(self, loop=self._loop, **self._kwargs)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """From aiohttp. A TLS connection was already admitted before its handshake."""
+        """Admit a connection or abort it. A TLS connection was admitted before its handshake."""
         super().connection_made(handler, transport)
         if handler not in self.table and not self._admit(handler, _peer_of(transport)):
             transport.abort()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        """From aiohttp."""
+        """Forget a closed connection."""
         super().connection_lost(handler, exc)
         self.table.close(handler)
         self._closers.pop(handler, None)
@@ -195,7 +195,7 @@ class _IngestConnection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """From aiohttp: answer a request that is malformed, or that the server failed at."""
+        """Count and answer a request that is malformed or that made the server fail."""
         malformed = isinstance(exc, HttpProcessingError)
         if malformed:
             self._errors.count_malformed()
@@ -209,18 +209,18 @@ class _IngestConnection(RequestHandler):
         return response
 
     def log_exception(self, *args: Any, exc_info: Any = None, **options: Any) -> None:
-        """From aiohttp: what would be logged with a traceback."""
+        """Count what aiohttp would log with a traceback."""
         self._errors.count_failure(exc_info if isinstance(exc_info, BaseException) else None)
 
     def set_parser(
         self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None
     ) -> None:
-        """From aiohttp: the connection is a WebSocket from now on."""
+        """Check the frames of a connection that has become a WebSocket."""
         super().set_parser(MaskedFrames(parser), data_received_cb)  # type: ignore[arg-type]
 
 
 def refusal(status: int, says: str, headers: dict[str, str] | None = None) -> web.Response:
-    """An answer that only says why there is no other."""
+    """An error response with the reason as JSON."""
     body = orjson.dumps({"error": "refused", "says": says})
     return web.Response(status=status, body=body, content_type="application/json", headers=headers)
 

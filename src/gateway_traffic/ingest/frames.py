@@ -26,7 +26,7 @@ class MaskedFrames:
         """The beginning of a header whose rest has not come."""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
-        """From aiohttp; the first value says whether to read no more."""
+        """Check the frames and hand them to aiohttp's reader. Returns what that returns."""
         if self._to_skip >= len(data):
             self._to_skip -= len(data)
             return self._reader.feed_data(data)
@@ -45,7 +45,7 @@ class MaskedFrames:
         return self._reader.feed_data(received)
 
     def feed_eof(self) -> None:
-        """From aiohttp."""
+        """Tell aiohttp's reader that no more bytes come."""
         self._reader.feed_eof()
 
 

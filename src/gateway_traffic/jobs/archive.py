@@ -60,17 +60,23 @@ def compact(spark: SparkSession, folder: Path, day: int) -> int:
     records = spark.read.schema(RECORDS).parquet(*map(str, parts)).select(*RECORD)
     once = records.dropDuplicates(IDENTITY).coalesce(1).sortWithinPartitions(*IDENTITY)
     once.write.mode("overwrite").parquet(str(compacted))
-    target.mkdir(parents=True, exist_ok=True)
-    # Old files are removed last: a reader finds each record at least once at any time.
-    old = list(target.glob("*.parquet"))
-    for new in compacted.glob("*.parquet"):
-        new.rename(target / new.name)
-    for file in old:
-        file.unlink()
+    _replace_files(target, compacted)
     merged = [part for part in parts if part != target]
     for part in (*merged, folder / "compacting"):
         shutil.rmtree(part)
     return files
+
+
+def _replace_files(target: Path, source: Path) -> None:
+    """Move the files of `source` to `target`, then remove the old ones: a reader finds each record
+    at least once at any time.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    old = list(target.glob("*.parquet"))
+    for new in source.glob("*.parquet"):
+        new.rename(target / new.name)
+    for file in old:
+        file.unlink()
 
 
 def days_of(folder: Path) -> list[int]:

@@ -56,7 +56,7 @@ class DeadLetters(StreamingQueryListener):
         self._reported: queue.SimpleQueue[Progress | str] = queue.SimpleQueue()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Ignored."""
+        """Do nothing; Spark requires the method."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Queue a finished batch of our query."""
@@ -64,7 +64,7 @@ class DeadLetters(StreamingQueryListener):
             self._reported.put(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Ignored."""
+        """Do nothing; Spark requires the method."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Queue the id of an ended run, as the end of its batches."""

@@ -110,24 +110,32 @@ def _restarts() -> Column:
 def _flaw(version: Version, encodings: list[str]) -> Column:
     """The first flaw of a row, else null.
 
-    A date far ahead would close days for all gateways, so it is compared with Kafka's timestamp.
     For `usual` rows quick_json has checked the gateway_id already.
     """
+    encoding = F.col("encoding")
     missing = F.greatest(*[F.col(name).isNull() for name in RECORD])
     identity = F.col("usual") | F.col("gateway_id").rlike(f"^(?:{GATEWAY_ID.pattern})$")
     highest = HIGHEST[version]
     in_range = F.col("ipTx").between(0.0, highest) & F.col("ipRx").between(0.0, highest)
-    ahead = F.col("date") > F.unix_millis("timestamp") + DAY_MS
-    impossible = (F.col("restarts") < RESTARTS_UNKNOWN) | (F.col("date") < 0) | ahead
     unknown = F.concat(F.lit("unknown encoding "), F.substring("encoding", 1, 40))
     return (
-        F.when(F.col("encoding").isNull(), "no header tells the encoding")
-        .when(~F.col("encoding").isin(encodings), unknown)
+        F.when(encoding.isNull(), "no header tells the encoding")
+        .when(~encoding.isin(encodings), unknown)
         .when(missing, F.concat(F.lit("this is not "), "encoding"))
         .when(~identity, "gateway_id is not 1 to 64 letters, digits or . _ : -")
         .when(~in_range, f"ipTx and ipRx are not both between 0 and {highest:.0f}")
-        .when(impossible, "an impossible date or number of restarts")
+        .when(_impossible(), "an impossible date or number of restarts")
     )
+
+
+def _impossible() -> Column:
+    """Whether the date or the number of restarts of a row is impossible.
+
+    A date far ahead would close days for all gateways, so it is compared with Kafka's timestamp.
+    """
+    date = F.col("date")
+    ahead = date > F.unix_millis("timestamp") + DAY_MS
+    return (F.col("restarts") < RESTARTS_UNKNOWN) | (date < 0) | ahead
 
 
 def _header(name: str, text: Column) -> Column:

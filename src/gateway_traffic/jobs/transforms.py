@@ -33,7 +33,7 @@ WINDOW = ["gateway_id", "until"]
 NAMES = (("ipTx", "tx"), ("ipRx", "rx"))
 PARTS = "gateway_id string, day int, part int, tx double, rx double, records long"
 Traffic = Callable[[Column, Column], Column]
-"""From the record before and the record to a struct of tx and rx."""
+"""Computes a struct of tx and rx from the previous record and this one."""
 
 
 def parts_of(

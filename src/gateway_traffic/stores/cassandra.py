@@ -224,17 +224,13 @@ class CassandraStore:
 
     def _write_day(self, day: int, parts: list[Part]) -> None:
         totals = _totals(parts)
-        top = top_of(day, totals)
-        ranks = []
-        for direction, ranked in (("sent", top.sent), ("received", top.received)):
-            for rank, (gateway_id, amount) in enumerate(ranked, 1):
-                ranks.append((day, direction, rank, gateway_id, amount))
+        ranks = _ranks(top_of(day, totals), day)
+        means = _means(day, parts)
         batch = BatchStatement(BatchType.UNLOGGED)
         with self._translate_errors():
             insert_rank = self._statement(INSERT_RANK)
             batch.add_all([insert_rank] * len(ranks), ranks)
             insert_mean = self._statement(INSERT_MEAN)
-            means = _means(day, parts)
             batch.add_all([insert_mean] * len(means), means)
             self._session.execute(batch)
         tx = sum(total.tx for total in totals)
@@ -262,6 +258,15 @@ class CassandraStore:
             raise kind(f"the store {self._address} cannot be used: {error}") from error
         except (NoHostAvailable, RequestExecutionException, DriverException) as error:
             raise ServiceError(f"the store {self._address} cannot be used: {error}") from error
+
+
+def _ranks(top: Top, day: int) -> list[tuple[int, str, int, str, float]]:
+    """Rows of the busiest gateways, in the columns of INSERT_RANK."""
+    ranks = []
+    for direction, ranked in (("sent", top.sent), ("received", top.received)):
+        for rank, (gateway_id, amount) in enumerate(ranked, 1):
+            ranks.append((day, direction, rank, gateway_id, amount))
+    return ranks
 
 
 def _day(row: Part | Anomaly) -> int:

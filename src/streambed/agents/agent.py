@@ -85,9 +85,10 @@ class Agent:
         return now_ns() - self._reported_ns >= self.report_every_ns
 
     def sync(self, producer: str, point: str) -> None:
-        """Tell that a producer is at a point, and wait until it may continue, if a fault wants it.
+        """Announce that a producer has reached a point, and wait until it may continue, if a fault
+        is triggered there.
 
-        Once for each fault, also if the producer was started again meanwhile.
+        It waits once for each fault, even if the producer was restarted meanwhile.
         """
         for number, from_ns in enumerate(self.sync_points.get(producer, ())):
             stop = Stop(self.run, producer, point, number)

@@ -54,7 +54,7 @@ class ColumnRecords:
     """Records of a client that can give them as columns too, which is faster."""
 
     def columns(self) -> ReadColumns:
-        """All records."""
+        """All records as columns."""
         raise NotImplementedError
 
 

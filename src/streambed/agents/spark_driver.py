@@ -53,13 +53,15 @@ def wait_for(path: str, child: "subprocess.Popen[bytes]", limit_s: float) -> Non
 def own_class_path(command: list[str]) -> list[str]:
     """With another pyspark, use its jars instead of ours, without our class archive."""
     at = command.index("-cp") + 1
-    ours = [jar for jar in command[at].split(":") if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
-    # Not all of our jars lie there: of a signed jar we use a copy.
-    if any(os.path.dirname(jar) == os.path.join(HOME, "jars") for jar in ours):
+    class_path = command[at].split(":")
+    folder = os.path.join(HOME, "jars")
+    ours = [jar for jar in class_path if f"{os.sep}pyspark{os.sep}jars{os.sep}" in jar]
+    # Not all of our jars are in that folder: of a signed jar we use a copy.
+    if any(os.path.dirname(jar) == folder for jar in ours):
         return command
-    others = [jar for jar in command[at].split(":") if jar not in ours]
-    jars = ":".join([*sorted(glob.glob(os.path.join(HOME, "jars", "*.jar"))), *others])
-    words = [*command[:at], jars, *command[at + 1 :]]
+    others = [jar for jar in class_path if jar not in ours]
+    theirs = sorted(glob.glob(os.path.join(folder, "*.jar")))
+    words = [*command[:at], ":".join([*theirs, *others]), *command[at + 1 :]]
     return [word for word in words if not word.startswith("-XX:SharedArchiveFile")]
 
 
@@ -79,9 +81,7 @@ def start_java(command: list[str], settings: dict[str, str], secrets: str) -> No
     environment = {**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": connection, "SPARK_HOME": HOME}
     java = subprocess.Popen([*command, "pyspark-shell"], stdin=subprocess.PIPE, env=environment)
     wait_for(connection, java, START_S_MAX)
-    with open(connection, "rb") as file:
-        port, length = struct.unpack(">ii", file.read(8))
-        secret = file.read(length).decode()
+    port, secret = read_connection(connection)
     os.environ.update(
         PYSPARK_GATEWAY_PORT=str(port),
         PYSPARK_GATEWAY_SECRET=secret,
@@ -89,6 +89,13 @@ def start_java(command: list[str], settings: dict[str, str], secrets: str) -> No
         SPARK_HOME=HOME,
     )
     wait_for(os.path.join(gates, "servers"), java, 10**9)
+
+
+def read_connection(path: str) -> tuple[int, str]:
+    """The port and the secret of a gateway, from the file that it writes."""
+    with open(path, "rb") as file:
+        port, length = struct.unpack(">ii", file.read(8))
+        return port, file.read(length).decode()
 
 
 def make_folder(url: str) -> None:

@@ -155,11 +155,7 @@ class Traffic:
     def send_packets(self, start_ns: int, end_ns: int) -> None:
         """Send each packet of every flow when it is due."""
         flows = [(_open_channel(), (address, self.order.port)) for address in self._flows()]
-        seed = f"{os.environ['STREAMBED_SEED']} {self.agent.name}"
-        dues = [
-            due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=f"{seed} {number}")
-            for number in range(len(flows))
-        ]
+        dues = [self._due_times(number, start_ns, end_ns) for number in range(len(flows))]
         packet = bytes(self.order.size - HEADERS_BYTES)
         ahead = [(next(times, end_ns), number) for number, times in enumerate(dues)]
         heapq.heapify(ahead)
@@ -171,6 +167,10 @@ class Traffic:
                 continue
             self._send(*flows[number], packet, late_ns=-wait_ns)
             heapq.heapreplace(ahead, (next(dues[number], end_ns), number))
+
+    def _due_times(self, flow: int, start_ns: int, end_ns: int) -> Iterator[int]:
+        seed = f"{os.environ['STREAMBED_SEED']} {self.agent.name} {flow}"
+        return due_times(self.order, start_ns=start_ns, end_ns=end_ns, seed=seed)
 
     def _send(
         self, channel: socket.socket, address: tuple[str, int], packet: bytes, late_ns: int

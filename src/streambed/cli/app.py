@@ -18,7 +18,7 @@ WHOLE = {"shell": {"allow_interspersed_args": False}}
 
 
 class Interrupted(Exception):
-    """Ctrl-C or another signal, past the library, which would end in silence."""
+    """Ctrl-C or another signal, wrapped because typer would end without a message."""
 
     def __init__(self, by: KeyboardInterrupt) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Commands(TyperGroup):
     """Commands whose modules are imported when they are called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All names; completion asks for them."""
+        """The names of all commands, for completion."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -49,7 +49,7 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Import the command and call it."""
+        """Call the command; a KeyboardInterrupt becomes Interrupted."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:

@@ -29,7 +29,7 @@ class Command(NamedTuple):
     says: str
     """The first line of the function's docstring."""
     light: bool = False
-    """It needs no data frames: polars and its like are loaded only if it uses them after all."""
+    """It rarely needs data frames: polars and other large libraries load on first use."""
     form: str = ""
     """MODULE:CLASS that parses its arguments, if not the usual one."""
 

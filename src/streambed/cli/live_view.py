@@ -89,7 +89,7 @@ class Happenings:
                 yield f"{clock(event.time - self.start_ns)} {line}"
 
     def _line(self, event: Event) -> str:
-        """What to print of an event; nothing of what happens in every run."""
+        """The line for an event; empty for what happens in every run."""
         if isinstance(event, Phase):
             if event.phase == "heal" and not self._plan.declaration["faults"]:
                 return ""
@@ -164,7 +164,7 @@ def bar(share: float) -> str:
 
 
 class Output:
-    """What programs print whose output is shown: the first lines and the last. Their logs have all.
+    """The first and last lines of each program whose output is shown. Its log has all lines.
 
     A table that a program prints every second would bury the run's own lines.
     """

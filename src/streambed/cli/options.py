@@ -41,6 +41,9 @@ RunArgument = Annotated[
         metavar="RUN", help="latest, an experiment's name, NAME/TIME, or a run's folder."
     ),
 ]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
+]
 IntoOption = Annotated[Path, typer.Option("--into", help="The folder that keeps runs.")]
 SetOption = Annotated[
     list[str],
@@ -134,7 +137,10 @@ def show_end(
             out.print(history.NOTHING_CHECKED)
         fidelity = fidelity or done.fidelity()
         out.print(f"{'fidelity':<9} {_fidelity_line(verdicts, fidelity)}")
-    out.print(f"kept in {short(done.directory)}" + (f", report in {short(page)}" if page else ""))
+    files = f"kept in {short(done.directory)}"
+    if page:
+        files += f", report in {short(page)}"
+    out.print(files)
 
 
 def _fidelity_line(verdicts: list[Verdict], fidelity: Fidelity) -> str:

@@ -1,4 +1,4 @@
-"""The command that asks a store of a run: query."""
+"""The command query: a statement or command for a store of a run."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from streambed.results import runs
 from streambed.results.runs import RUNS
 from streambed.stores.store import Address
 
+StoreArgument = Annotated[
+    str, typer.Argument(metavar="STORE", help="A store of the run; without it, list them.")
+]
+TextArgument = Annotated[
+    str,
+    typer.Argument(metavar="TEXT", help="One statement or command in the store's own language."),
+]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print a JSON array, an object for each row.")
+]
+
 
 def query(
     named: RunArgument,
-    store: Annotated[
-        str, typer.Argument(metavar="STORE", help="A store of the run; without it, list them.")
-    ] = "",
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT", help="One statement or command in the store's own language."
-        ),
-    ] = "",
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON array, an object for each row.")
-    ] = False,
+    store: StoreArgument = "",
+    text: TextArgument = "",
+    as_csv: CsvOption = False,
+    as_json: JsonOption = False,
     into: IntoOption = RUNS,
 ) -> None:
     """Query a store of a run.

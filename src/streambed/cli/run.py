@@ -21,6 +21,7 @@ from streambed.cli.options import (
     FaultsOption,
     FileArgument,
     IntoOption,
+    JsonOption,
     OpenOption,
     SeedOption,
     SetOption,
@@ -39,6 +40,13 @@ from streambed.planner.existing import on_existing
 from streambed.record.history import Verdict, worst
 from streambed.results.runs import RUNS, Judgement, Run
 from streambed.runner import launcher
+
+ReportOption = Annotated[
+    bool, typer.Option("--report/--no-report", help="Write the HTML report at the end.")
+]
+QuietOption = Annotated[
+    bool, typer.Option("-q", "--quiet", help="Print how it ended and nothing before.")
+]
 
 
 def repeat_command(
@@ -73,15 +81,9 @@ def run(
     bootstrap: BootstrapOption = "",
     spark_master: SparkMasterOption = "",
     into: IntoOption = RUNS,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
-    ] = False,
-    with_report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the HTML report at the end.")
-    ] = True,
-    quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print how it ended and nothing before.")
-    ] = False,
+    as_json: JsonOption = False,
+    with_report: ReportOption = True,
+    quiet: QuietOption = False,
     opened: OpenOption = False,
 ) -> None:
     """Run an experiment, check it, and write its report.
@@ -98,15 +100,18 @@ def run(
         file, changes, seed, profile=profile, bootstrap=bootstrap, spark_master=spark_master
     )
     plan = replace(plan, command=command)
-    text = declared.text
     quiet = quiet or as_json
-    done = launcher.launch(plan, text=text) if quiet else _run_with_live_view(plan, text)
+    if quiet:
+        done = launcher.launch(plan, text=declared.text)
+    else:
+        done = _run_with_live_view(plan, declared.text)
     judgement, page = _judge(done, with_report=with_report, quiet=quiet)
     verdicts = judgement.verdicts if judgement else []
+    fidelity = judgement.fidelity if judgement else None
     if as_json:
         typer.echo(json.dumps(_summary(done, verdicts, page), default=str))
     else:
-        show_end(done, verdicts, page, fidelity=judgement.fidelity if judgement else None)
+        show_end(done, verdicts, page, fidelity=fidelity)
     if opened and page:
         open_page(page)
     raise typer.Exit(status_of(done, verdicts))

@@ -85,7 +85,7 @@ _HEADINGS = ("run", "when", "took", "state", "checks", "fidelity", "size")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What `list` says of a run."""
+    """A run's line in `streambed list`."""
 
     run: Run
     failed: list[str]
@@ -109,7 +109,7 @@ class Row:
         return name, age, took, state, answer, fidelity, size(run.size_bytes)
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The run as a JSON object."""
         run = self.run
         known = {
             "run": str(run.directory),
@@ -150,7 +150,7 @@ def _whole_row(run: Run) -> Row:
 
 
 def ago(age: timedelta) -> str:
-    """How long ago, to a reader's precision."""
+    """An age in words, in a suitable unit."""
     seconds = age.total_seconds()
     if seconds < 60:
         return "just now"
@@ -161,7 +161,7 @@ def ago(age: timedelta) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes, to a reader's precision."""
+    """A number of bytes as MB or GB."""
     return f"{count / 1e6:.1f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"
 
 
@@ -172,44 +172,53 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
         typer.echo("  ".join(cells).rstrip())
 
 
+ComponentArgument = Annotated[
+    str,
+    typer.Argument(metavar="[COMPONENT]", help="One of its processes, too; default: list all."),
+]
+FollowOption = Annotated[
+    bool, typer.Option("-f", "--follow", help="Keep printing while the run lasts.")
+]
+TailOption = Annotated[
+    int | None, typer.Option("-n", "--tail", min=0, help="Only the last lines of each log.")
+]
+
+
 def logs(
     named: RunArgument = "latest",
-    component: Annotated[
-        str,
-        typer.Argument(metavar="[COMPONENT]", help="One of its processes, too; default: list all."),
-    ] = "",
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Keep printing while the run lasts.")
-    ] = False,
-    tail: Annotated[
-        int | None, typer.Option("-n", "--tail", min=0, help="Only the last lines of each log.")
-    ] = None,
+    component: ComponentArgument = "",
+    follow: FollowOption = False,
+    tail: TailOption = None,
     into: IntoOption = RUNS,
 ) -> None:
     """Print what the processes of a component wrote."""
     found = runs.find(named, into)
     every = {path.stem: path for path in sorted((found.directory / "logs").glob("*.log"))}
-    wanted = file_name(component)
-    fitting = {
-        stem: path
-        for stem, path in every.items()
-        if wanted and (stem == wanted or stem.startswith(f"{wanted}."))
-    }
-    if not wanted:
+    if not component:
         _list_logs(found, every)
         return
-    if not fitting:
+    chosen = _logs_of(component, every)
+    if not chosen:
         known = {*every, *(stem.partition(".")[0] for stem in every)}
         raise UsageError(
             f"there is no log of '{component}' in {short(found.directory)}. "
-            f"{suggestion(wanted, known)}"
+            f"{suggestion(file_name(component), known)}"
         )
-    read = {
-        stem: _print_log(stem, path, tail, alone=len(fitting) == 1)
-        for stem, path in fitting.items()
-    }
+    read_bytes = {}
+    for stem, path in chosen.items():
+        read_bytes[stem] = _print_log(stem, path, tail, alone=len(chosen) == 1)
     if follow:
-        _follow(found, fitting, read)
+        _follow(found, chosen, read_bytes)
+
+
+def _logs_of(component: str, every: dict[str, Path]) -> dict[str, Path]:
+    """The logs of a component or of one process, by the name of the file."""
+    wanted = file_name(component)
+    logs = {}
+    for stem, path in every.items():
+        if stem == wanted or stem.startswith(f"{wanted}."):
+            logs[stem] = path
+    return logs
 
 
 def _list_logs(found: Run, every: dict[str, Path]) -> None:
@@ -224,11 +233,11 @@ def _print_log(stem: str, path: Path, tail: int | None, *, alone: bool) -> int:
     """Print a log; returns how many bytes of it were read."""
     content = path.read_bytes()
     lines = content.decode(errors="replace").splitlines(keepends=True)
+    if tail is not None:
+        lines = lines[len(lines) - min(tail, len(lines)) :]
     if not alone:
         typer.echo(f"==> {stem} <==")
-    typer.echo(
-        "".join(lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]), nl=False
-    )
+    typer.echo("".join(lines), nl=False)
     return len(content)
 
 

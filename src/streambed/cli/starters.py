@@ -1,4 +1,4 @@
-"""Commands that put files into a user's hands: new, examples."""
+"""Commands that write files to start from: new, examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What precedes a command: signals end it in order, large libraries are loaded when first used."""
+"""Start-up of a command: signals end it cleanly, large libraries load on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STOPS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked for an end; what handles Ctrl-C handles it too."""
+    """SIGTERM or SIGHUP, handled like Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop_in_order() -> None:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does. A signal that is ignored (nohup) stays so."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C. A signal that is ignored (nohup) stays ignored."""
     for number in STOPS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
@@ -38,7 +38,7 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def _leave_terminal() -> None:
-    """Print to nowhere: a closed terminal refuses every line, which would end the stop itself."""
+    """Send output to /dev/null: writing to a closed terminal fails and would abort the stop."""
     with contextlib.suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
@@ -92,16 +92,16 @@ LARGE = (
 
 
 ALLOCATIONS = 200_000
-"""Between two collections: imports allocate much and free little, and would be searched often."""
+"""Allocations between garbage collections. Imports free little: collecting often is wasted."""
 
 
 _loading = threading.RLock()
 
 
 class LateModule(ModuleType):
-    """A module that loads itself when an attribute is first asked for.
+    """A module that loads itself on first access to an attribute.
 
-    Python's own LazyLoader loads already when a second `import` asks whether the module is ready.
+    Python's own LazyLoader also loads on a second `import` of the module.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -123,13 +123,13 @@ class LateModule(ModuleType):
 
 
 def load_when_used(names: tuple[str, ...] = LARGE) -> None:
-    """Put modules in place that load themselves when an attribute is first asked for.
+    """Put modules in place that load themselves on first access to an attribute.
 
-    A check declares its keys beside its judging, so that reading a declaration would import half a
-    second of libraries for commands that never see a record, and for a run before it begins.
+    A check's keys and its judging are in one module: reading a declaration would import half a
+    second of libraries for commands that read no record, and for a run before it begins.
     """
     gc.set_threshold(ALLOCATIONS)
-    atexit.register(gc.freeze)  # The kernel frees it all: searching it takes longer than a plan.
+    atexit.register(gc.freeze)  # No last collection: the kernel frees memory faster.
     for name in names:
         spec = None if name in sys.modules else importlib.util.find_spec(name)
         if not spec or not spec.loader:

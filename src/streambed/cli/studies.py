@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from streambed.cli.options import COLOURS, IntoOption, err, out, short
+from streambed.cli.options import COLOURS, IntoOption, JsonOption, err, out, short
 from streambed.declare.yaml import study_file
 from streambed.record.history import EXIT_STATUS, NOTHING_CHECKED, worst
 from streambed.results import comparison, runs
@@ -25,8 +25,17 @@ from streambed.results.studies import StudyResult
 from streambed.runner import study as trials
 from streambed.runner.study import OnProgress, Progress
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object at the end and nothing else.")
+FirstRunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="A: a run's folder, NAME/TIME, an experiment's name, or latest."
+    ),
+]
+SecondRunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="B: the run to compare with A.")
+]
+PageOption = Annotated[
+    bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")
 ]
 DECLARED = 20
 """Most differences of declarations shown on the terminal."""
@@ -164,11 +173,12 @@ def show(result: StudyResult, page: Path | None, file: Path) -> None:
         )
         _print_not_holding(result)
     if result.interrupted:
-        err.print(
-            f"interrupted after {len(result.finished)} of {len(result.declared.trials)} trials. "
-            f"Resume with: streambed study {file}"
-        )
-    out.print(f"kept in {short(result.folder)}" + (f", page in {short(page)}" if page else ""))
+        progress = f"{len(result.finished)} of {len(result.declared.trials)} trials"
+        err.print(f"interrupted after {progress}. Resume with: streambed study {file}")
+    files = f"kept in {short(result.folder)}"
+    if page:
+        files += f", page in {short(page)}"
+    out.print(files)
 
 
 def _print_not_holding(result: StudyResult) -> None:
@@ -198,21 +208,11 @@ def _print_summary(result: StudyResult) -> None:
 
 
 def compare(
-    first: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="A: a run's folder, NAME/TIME, an experiment's name, or latest."
-        ),
-    ],
-    second: Annotated[
-        str,
-        typer.Argument(metavar="RUN", help="B: the run to compare with A."),
-    ],
+    first: FirstRunArgument,
+    second: SecondRunArgument,
     into: IntoOption = RUNS,
     as_json: JsonOption = False,
-    with_page: Annotated[
-        bool, typer.Option("--page/--no-page", help="Write comparison.html into B's folder.")
-    ] = True,
+    with_page: PageOption = True,
 ) -> None:
     """Compare two runs: verdicts and losses first, then what differs, then statistics."""
     a, b = runs.find(first, into), runs.find(second, into)

@@ -41,32 +41,39 @@ class WithCommand(TyperCommand):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
 
 
+ServersArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SERVER|FILE...",
+        help="kafka, postgresql, mariadb, cassandra, redis, mongodb, or an experiment: then "
+        "the servers that it declares.",
+    ),
+]
+PortOption = Annotated[
+    list[str],
+    typer.Option("--port", metavar="SERVER=PORT", help="The port; default: the usual one."),
+]
+TopicOption = Annotated[
+    list[str],
+    typer.Option("--topic", metavar="NAME[:PARTITIONS]", help="Create a topic in Kafka."),
+]
+KeepOption = Annotated[
+    Path | None,
+    typer.Option("--keep", metavar="DIR", help="Keep data here; default: removed at the end."),
+]
+EnvOption = Annotated[
+    Path | None,
+    typer.Option("--env", metavar="FILE", help="Write the addresses as `export` lines."),
+]
+
+
 def up(
     context: typer.Context,
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SERVER|FILE...",
-            help="kafka, postgresql, mariadb, cassandra, redis, mongodb, or an experiment: then "
-            "the servers that it declares.",
-        ),
-    ],
-    ports: Annotated[
-        list[str],
-        typer.Option("--port", metavar="SERVER=PORT", help="The port; default: the usual one."),
-    ] = [],  # noqa: B006 (typer copies it)
-    topics: Annotated[
-        list[str],
-        typer.Option("--topic", metavar="NAME[:PARTITIONS]", help="Create a topic in Kafka."),
-    ] = [],  # noqa: B006
-    keep: Annotated[
-        Path | None,
-        typer.Option("--keep", metavar="DIR", help="Keep data here; default: removed at the end."),
-    ] = None,
-    env: Annotated[
-        Path | None,
-        typer.Option("--env", metavar="FILE", help="Write the addresses as `export` lines."),
-    ] = None,
+    what: ServersArgument,
+    ports: PortOption = [],  # noqa: B006 (typer copies it)
+    topics: TopicOption = [],  # noqa: B006
+    keep: KeepOption = None,
+    env: EnvOption = None,
 ) -> None:
     """Run real servers on localhost until Ctrl-C, or while a command runs.
 
@@ -85,7 +92,7 @@ def up(
                 topics=partitions,
                 keep=keep,
                 on_start=_show_notes,
-                on_ready=lambda name, seconds: err.print(f"{name} is ready after {seconds:.1f} s"),
+                on_ready=_show_ready,
             ) as (servers, box),
         ):
             _show(servers, env)
@@ -129,6 +136,10 @@ def _show_notes(notes: Sequence[str]) -> None:
     for note in notes:
         err.print(f"note: {escape(note)}")
     err.print("starting")
+
+
+def _show_ready(name: str, seconds: float) -> None:
+    err.print(f"{name} is ready after {seconds:.1f} s")
 
 
 def _show(servers: Servers, env: Path | None) -> None:

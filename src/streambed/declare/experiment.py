@@ -117,33 +117,48 @@ def problems(experiment: Experiment, base: Path) -> list[Problem]:
     """What is wrong with the experiment as a whole, after each key was valid by itself. Relative
     paths start at `base`.
     """
-    wrong = _with_prefix("topology", experiment.topology.problems())
-    if not wrong:
-        wrong += _effort_problems(experiment.topology) or (
-            placement.problems(experiment) + _route_problems(experiment)
-        )
+    wrong = _topology_problems(experiment)
     wrong += name_problems(experiment.name) + _time_problems(experiment)
     wrong += _component_problems(experiment, base)
     wrong += _host_problems(experiment)
     wrong += _port_problems(experiment)
-    hosts = experiment.topology.host_names()
-    links = experiment.topology.ends_by_name()
-    for at, fault in enumerate(experiment.faults):
-        wrong += _with_prefix(f"faults.{at}", fault.problems(hosts, links, experiment.components))
-        wrong += _with_prefix(f"faults.{at}", timing_problems(fault, experiment.duration))
-        wrong += _with_prefix(f"faults.{at}", trigger_problems(fault, experiment.components))
+    wrong += _fault_problems(experiment)
     samples, unreadable = read_samples(experiment, base)
     wrong += unreadable
-    wrong += [] if wrong else _contradictions(experiment)
-    # Only now: otherwise the cause may be a wrong value or a link that does not exist.
+    # The next two need valid values: otherwise they would report a wrong value twice.
+    if not wrong:
+        wrong += _contradictions(experiment)
     if not wrong:
         wrong += change_problems(experiment, samples)
     wrong += _check_problems(experiment)
     if experiment.capture:
+        links = experiment.topology.ends_by_name()
         wrong += _with_prefix("capture", experiment.capture.problems(links))
-    wrong += expose_problems(experiment.expose, hosts)
+    wrong += expose_problems(experiment.expose, experiment.topology.host_names())
     wrong += writable_problems(experiment.writable, base)
     return wrong + reference_problems(experiment)
+
+
+def _topology_problems(experiment: Experiment) -> list[Problem]:
+    """Problems of the network; routes are computed only if it is valid and small enough."""
+    wrong = _with_prefix("topology", experiment.topology.problems())
+    if not wrong:
+        wrong = _effort_problems(experiment.topology)
+    if not wrong:
+        wrong = placement.problems(experiment) + _route_problems(experiment)
+    return wrong
+
+
+def _fault_problems(experiment: Experiment) -> list[Problem]:
+    hosts = experiment.topology.host_names()
+    links = experiment.topology.ends_by_name()
+    wrong = []
+    for at, fault in enumerate(experiment.faults):
+        own = fault.problems(hosts, links, experiment.components)
+        own += timing_problems(fault, experiment.duration)
+        own += trigger_problems(fault, experiment.components)
+        wrong += _with_prefix(f"faults.{at}", own)
+    return wrong
 
 
 def _contradictions(experiment: Experiment) -> list[Problem]:

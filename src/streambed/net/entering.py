@@ -52,7 +52,7 @@ class Vacant(NamedTuple):
     host_files: HostFiles | None
 
     def as_argument(self) -> str:
-        """It as one argument of a command."""
+        """All fields as one argument of a command."""
         paths: list[str] = []
         if self.host_files:
             paths = [str(self.host_files.names), *map(str, self.host_files.visible)]

@@ -47,11 +47,10 @@ class Findings:
 
 
 def examine(remembered: Path | None = None) -> Machine:
-    """Look at this machine and try what a network needs; never fails, but may find that nothing
-    works.
+    """Probe what this machine can emulate. It never raises: a machine may support nothing.
 
-    What was found stays true until the next boot: given a file to remember it in, only the first
-    call after a boot tries.
+    The result is valid until the next boot: with a file to cache it in, only the first call after
+    a boot probes.
     """
     findings = _recall(remembered) if remembered else _ask_probe()
     return Machine(

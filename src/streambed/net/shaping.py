@@ -67,7 +67,7 @@ class EmulatedDirection:
 
     @property
     def bucket_parent(self) -> int:
-        """Where the token bucket is on the sender's interface."""
+        """The parent of the token bucket on the sender's interface."""
         return (
             rtnetlink.NETEM_CHILD
             if self.means == "netem" and not self.on_arrival
@@ -174,8 +174,8 @@ def netem_seed(direction: EmulatedDirection, seed: int) -> int:
 
 
 def changes(direction: EmulatedDirection, before: Shape, after: Shape, seed: int) -> Asked:
-    """Make the disciplines that do `before` do `after`; what a delay line does is not among
-    them.
+    """The requests that change disciplines from `before` to `after`. The delay line is changed
+    separately.
     """
     asked: Asked = []
     if direction.means == "netem":
@@ -213,8 +213,8 @@ def queue(direction: EmulatedDirection, shape: Shape) -> dict[str, Any]:
     A delay is drawn as delay_ns + jitter_ns * entry / 8192 for an entry of "table", or evenly up to
     jitter_ns to both sides if that is empty; "in_order": no packet is due before the one that came
     before it. If "enter" is above zero, packets are lost in bursts: each by "bad" or "good" of the
-    state that holds, after which "leave" or "enter" may change the state; "loss" is then of no
-    account. A packet of the share "reorder" is not delayed, one of the share "corrupt" has one bit
+    current state, after which "leave" or "enter" may change the state; "loss" is then
+    ignored. A packet of the share "reorder" is not delayed, one of the share "corrupt" has one bit
     turned over, and one of the share "duplicate" is sent twice: its copy is delayed, lost or
     corrupted by separate draws, and is sent even if the packet itself is lost. While "held" is
     true, every packet is kept; then all of them are sent at once, in their order.
@@ -241,7 +241,7 @@ def queue(direction: EmulatedDirection, shape: Shape) -> dict[str, Any]:
 def delay_line_queues(
     directions: Iterable[EmulatedDirection], namespaces: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """What the delay line must know of each of its queues; `namespaces` are descriptors by node.
+    """The configuration of each queue of the delay line; `namespaces` are descriptors by node.
 
     "namespace" is where its rule is; duplicates are sent from "sender_namespace", through the
     interface "sender_index".

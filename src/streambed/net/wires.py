@@ -14,7 +14,7 @@ from streambed.plan import PlannedLink, Shape
 from streambed.world import Heal
 
 Apply = Callable[[EmulatedDirection, Shape, Shape], None]
-"""Make a direction that does the first do the second from now on."""
+"""Changes the shape of a direction from the first to the second."""
 
 
 class Wire:

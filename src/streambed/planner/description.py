@@ -118,7 +118,7 @@ def _process_row(process: ProcessSpec) -> tuple[str, ...]:
 
 
 def _on_exit_text(process: ProcessSpec) -> str:
-    """What happens if it ends unexpectedly; empty if the run fails, as usual."""
+    """What happens if it ends unexpectedly; empty for the default: the run fails."""
     texts = {
         "auto": "restarts if it fails after a kill",
         "record": "may fail",

@@ -12,7 +12,7 @@ _TARGET = re.compile(r"([A-Za-z][A-Za-z0-9-]*):([0-9]{1,5})")
 
 
 def target_of(text: str) -> tuple[str, int]:
-    """The host and port in a text such as spark:4040; an empty host if it is no such text."""
+    """The host and port of a text such as spark:4040; no host if it has another form."""
     match = _TARGET.fullmatch(text)
     if match is None or not 0 < int(match[2]) <= PORT_MAX:
         return "", 0

@@ -81,7 +81,7 @@ def _all_coordinates(topology: Topology) -> Places:
         neighbours[one].append(other)
         neighbours[other].append(one)
     queue = list(known)
-    for name in queue:  # It grows meanwhile.
+    for name in queue:  # The body appends to it.
         new = [near for near in neighbours[name] if near not in known]
         known |= dict.fromkeys(new, known[name])
         queue += new

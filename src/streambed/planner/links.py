@@ -22,13 +22,10 @@ FIRST_INDEX = 2
 def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
     """Every link of the experiment's topology."""
     topology = experiment.topology
-    names = topology.ends_by_name()
-    faulty: set[str] = set()
-    for fault in experiment.faults:
-        faulty.update(fault.emulated(names, experiment.components))
+    faulty = _emulated_for_faults(experiment)
     changes = changed_shapes(experiment, samples)
     ports = _Ports(topology)
-    for name, link in zip(names, topology.links, strict=True):
+    for name, link in zip(topology.ends_by_name(), topology.links, strict=True):
         one, other = link.ends
         one_port, other_port = link.ports or ("", "")
         there = shape_of(link, one, samples)
@@ -43,6 +40,15 @@ def links_of(experiment: Experiment, samples: Samples) -> Iterator[PlannedLink]:
             emulated=there.emulated or back.emulated or name in faulty,
             changed=(changed_there, changed_back),
         )
+
+
+def _emulated_for_faults(experiment: Experiment) -> set[str]:
+    """The links that a fault can only act on if they are emulated."""
+    names = experiment.topology.ends_by_name()
+    links: set[str] = set()
+    for fault in experiment.faults:
+        links.update(fault.emulated(names, experiment.components))
+    return links
 
 
 class _Ports:

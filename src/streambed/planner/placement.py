@@ -147,7 +147,7 @@ class _Placement:
         return None
 
     def _spread(self, hosts: Sequence[str], count: int) -> list[str]:
-        """Each next one at the switch with the fewest of them, there on the least loaded host."""
+        """Put each on the least loaded host of the switch that has the fewest of them."""
         chosen: list[str] = []
         while len(chosen) < count:
             used = Counter(map(self._switch, chosen))

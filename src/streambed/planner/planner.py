@@ -110,7 +110,7 @@ def _component_processes(experiment: Experiment, context: PlanContext) -> list[P
             if limited.on_exit == "auto" and component.name not in killed:
                 limited = replace(limited, on_exit="fail")
             if component.name in slowed and not limited.allowance.cpu:
-                # A group that caps nothing until the fault comes.
+                # A group that caps nothing until the fault is injected.
                 limited = replace(limited, allowance=replace(limited.allowance, cpu=1.0))
             processes.append(prepare(limited, component, prepared, context.data(component.name)))
     refuse_too_much_memory(processes, context.machine)

@@ -89,18 +89,27 @@ class Routing:
         self._spread = topology.routing == "multipath"
         self._edges = self._edges_between(topology, failed)
         self._manual = self._read_manual_routes(topology)
-        self._hanging: dict[str, list[str]] = defaultdict(list)
-        for host in self.hosts:
-            self._hanging[self.anchor(host)].append(host)
+        self._hanging = self._hosts_by_anchor()
         self._up = {} if self._by_hand else self._branches()
         self.below = self._hosts_below()
         self._roots = [name for name, hosts in self.below.items() if hosts and name not in self._up]
         self._trunk_edges = self._edges_of_trunk()
-        # Only these ask for the cost of each path, not just for the best one.
-        multi_homed = any(host == self.anchor(host) for host in self.hosts)
-        self._keeps_costs = self._spread or multi_homed
+        self._keeps_costs = self._needs_costs()
         self._known: dict[str, tuple[dict[str, Cost], dict[str, str]]] = {}
         self._lost: dict[str, list[str]] = {}
+
+    def _hosts_by_anchor(self) -> dict[str, list[str]]:
+        hosts: dict[str, list[str]] = defaultdict(list)
+        for host in self.hosts:
+            hosts[self.anchor(host)].append(host)
+        return hosts
+
+    def _needs_costs(self) -> bool:
+        """Whether any node compares the costs of several paths, not just takes the best one:
+        multipath routing does, and so does a host with several links.
+        """
+        multi_homed = any(host == self.anchor(host) for host in self.hosts)
+        return self._spread or multi_homed
 
     def _edges_between(self, topology: Topology, failed: frozenset[int]) -> Edges:
         """The cost of each step to a neighbour, and the hops that take it."""
@@ -289,14 +298,25 @@ class Routing:
         return tuple(hop for near in nears for hop in self._to(node, near))
 
     def _trunk_to(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
-        """The cost from each switch of the trunk to `root`, and its next neighbour (Dijkstra,
-        starting at the root).
+        """The cost from each switch of the trunk to `root`, and its next neighbour; computed once
+        for each root.
         """
+        costs: dict[str, Cost] = {}
+        nexts: dict[str, str] = {}
+        if not self._by_hand:
+            costs, nexts = self._search_from(root)
+        if not self._keeps_costs:
+            costs = _NO_COSTS
+        self._known[root] = costs, nexts
+        return self._known[root]
+
+    def _search_from(self, root: str) -> tuple[dict[str, Cost], dict[str, str]]:
+        """Dijkstra's algorithm on the trunk, starting at `root`."""
         costs: dict[str, Cost] = {}
         nexts: dict[str, str] = {}
         best: dict[str, tuple[Cost, str]] = {}
         worst: Cost | None = None
-        ahead: list[tuple[Cost, str, str]] = [] if self._by_hand else [(NO_COST, root, "")]
+        ahead: list[tuple[Cost, str, str]] = [(NO_COST, root, "")]
         while ahead:
             # Of paths with the same cost, the one by the first name wins.
             cost, node, after = heapq.heappop(ahead)
@@ -305,10 +325,11 @@ class Routing:
             costs[node] = cost
             nexts[node] = after
             if worst is None and len(best) + 1 == len(self._trunk_edges):
-                worst = max(known for known, _ in best.values()) if best else NO_COST
+                worst = max((known for known, _ in best.values()), default=NO_COST)
             # Every step costs something: from here no path is cheaper than a known one.
             if worst is not None and cost >= worst:
                 continue
+            # The sums of _add_costs, written out for speed.
             narrowest, first, second = cost
             for near, step in self._trunk_edges[node]:
                 if near in costs:
@@ -318,9 +339,8 @@ class Routing:
                 if known is None or (further, node) < known:
                     best[near] = (further, node)
                     heapq.heappush(ahead, (further, near, node))
-        nexts.pop(root, None)
-        self._known[root] = (costs if self._keeps_costs else _NO_COSTS), nexts
-        return self._known[root]
+        del nexts[root]
+        return costs, nexts
 
     def unreachable(self, hosts: Iterable[str]) -> list[tuple[str, str]]:
         """Pairs of these hosts without a path. It is enough to look from the first to the others,

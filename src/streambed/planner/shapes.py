@@ -76,7 +76,7 @@ def _delay_ns(text: str, line: str) -> int:
     try:
         delay = Duration.parse(text)
     except UsageError as error:
-        # The file may be another one by mistake: of that, messages and logs show nothing.
+        # It may be the wrong file and hold secrets: quote only what looks like a delay.
         says = error if _LIKE_A_DELAY.fullmatch(text) else "not a delay: write one such as 20ms"
         raise UsageError(f"{line}: {says}") from None
     if delay.ns > LONGEST_DELAY_NS:

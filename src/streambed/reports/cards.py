@@ -6,7 +6,7 @@ Evidence is shown by its names, so that checks of other packages get cards too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -128,7 +128,7 @@ def _says_nothing(evidence: dict[str, Any]) -> bool:
 
 
 def _lines(evidence: dict[str, Any], history: History) -> list[str]:
-    """Who saw how much, and when it was worst."""
+    """What each reader saw, the slowest stretch, and the anomalies."""
     lines = []
     readers = evidence.get("readers")
     if isinstance(readers, dict):
@@ -250,20 +250,21 @@ def _bars(evidence: dict[str, Any]) -> list[Bar]:
     if not finite:
         return []
     longest = max(finite)
-    bars = []
-    for name, value in measured.items():
-        limit = limits.get(name)
-        bars.append(
-            Bar(
-                name=name,
-                value="never" if value is None else shown(value),
-                percent=100 if value is None else round(100 * value / longest, 2),
-                limit="" if limit is None else f"limit {shown(limit)}",
-                limit_percent=0 if limit is None else round(100 * limit / longest, 2),
-                over=limit is not None and (value is None or value > limit),
-            )
-        )
-    return bars
+    return [_bar(name, value, limits.get(name), longest) for name, value in measured.items()]
+
+
+def _bar(name: str, value: float | None, limit: float | None, longest: float) -> Bar:
+    bar = Bar(name=name, value="never", percent=100)
+    if value is not None:
+        bar = replace(bar, value=shown(value), percent=round(100 * value / longest, 2))
+    if limit is None:
+        return bar
+    return replace(
+        bar,
+        limit=f"limit {shown(limit)}",
+        limit_percent=round(100 * limit / longest, 2),
+        over=value is None or value > limit,
+    )
 
 
 def _doubt(verdict: Verdict, fidelity: Fidelity) -> str:

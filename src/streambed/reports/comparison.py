@@ -19,6 +19,7 @@ from streambed.reports.figures.latency import (
     share_axis,
 )
 from streambed.results.comparison import CAUTION, Comparison
+from streambed.results.runs import Run
 
 PAGE = "comparison.html"
 HEADINGS = ("A", "B", "B − A", "95 % interval", "p")
@@ -29,29 +30,33 @@ def write(compared: Comparison) -> Path:
     runs = {"A": compared.a, "B": compared.b}
     histories = {letter: run.history() for letter, run in runs.items()}
     names = {letter: f"{run.name}/{run.directory.name}" for letter, run in runs.items()}
-    unfinished = [
-        f"{letter} is {run.state}: {run.reason}"
-        for letter, run in runs.items()
-        if run.state != "finished"
-    ]
+    latency = summary_page.Section(
+        title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
+    )
     page = summary_page.Page(
         kind="comparison",
         title=f"{names['A']} and {names['B']}",
         subtitle=f"A {names['A']} · B {names['B']}",
         facts=names,
-        banners=unfinished,
+        banners=_unfinished(runs),
         sections=[
             summary_page.Section(title="Verdicts", facts=compared.verdicts),
             summary_page.Section(title="Records", facts=compared.counts),
             _what_differs(compared),
             _declared_differently(compared),
             summary_page.Section(title="Statistics", lines=[CAUTION], table=_statistics(compared)),
-            summary_page.Section(
-                title="Latency", figures=[distributions(histories)], table=_percentiles(histories)
-            ),
+            latency,
         ],
     )
     return summary_page.write(page, compared.b.directory / PAGE)
+
+
+def _unfinished(runs: dict[str, Run]) -> list[str]:
+    sentences = []
+    for letter, run in runs.items():
+        if run.state != "finished":
+            sentences.append(f"{letter} is {run.state}: {run.reason}")
+    return sentences
 
 
 def _what_differs(compared: Comparison) -> summary_page.Section:

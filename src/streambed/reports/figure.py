@@ -134,7 +134,7 @@ def faults(history: History) -> pl.DataFrame:
     """
     heals = history.of(Heal)
     injected = []
-    for event in history.of(Inject):  # One fault may come several times.
+    for event in history.of(Inject):  # One fault may be injected several times.
         later = (heal for heal in heals if heal.fault == event.fault and heal.time >= event.time)
         heal = next(later, None)
         injected.append(
@@ -256,27 +256,41 @@ def lines(
     chosen, left_out = series.largest(_within(history, table), by=by, value=value)
     thinned, thinning = series.thin(chosen, by=by, value=value, keep=keep)
     names = chosen[by].unique(maintain_order=True).sort().to_list()
+    axis = _count_axis(thinned[value]) if counts else alt.Axis(format=number, minExtent=44)
+    y = alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=axis)
+    broken = _broken(thinned, breaks, by=by, value=value)
+    base = alt.Chart(rows(broken)).encode(time_axis(history), y)
+    line = _line(base, by=by, names=names, steps=counts).properties(height=200)
+    points = _points(base, thinned, by=by, value=value, unit=unit, number=number, few=len(names))
+    chart = over_faults(history, line, points)
+    return chart, " ".join(filter(None, (left_out, thinning)))
+
+
+def _line(base: alt.Chart, *, by: str, names: list[str], steps: bool) -> alt.Chart:
+    """A line for each name. A click in the legend picks one; Shift and the wheel zoom."""
     pick = alt.selection_point(fields=[by], bind="legend")
     zoom = alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
-    y_axis = _count_axis(thinned[value]) if counts else alt.Axis(format=number, minExtent=44)
-    y = alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=y_axis)
-    if breaks is None:
-        broken = series.with_gaps(thinned, by=by, value=value)
-    else:
-        broken = series.with_breaks(thinned, breaks, by=by, value=value)
-    base = alt.Chart(rows(broken)).encode(time_axis(history), y)
-    line = base.mark_line(
+    mark = base.mark_line(
         clip=True,
-        interpolate="step-after" if counts else "linear",
+        interpolate="step-after" if steps else "linear",
         invalid="break-paths-show-path-domains",
-    ).encode(
+    )
+    encoded = mark.encode(
         _dash(by, names),
         alt.Color(f"{by}:N", scale=alt.Scale(domain=names)),
         opacity=alt.condition(pick, alt.value(1.0), alt.value(0.12)),
     )
-    points = _points(base, thinned, by=by, value=value, unit=unit, number=number, few=len(names))
-    chart = over_faults(history, line.add_params(pick, zoom).properties(height=200), points)
-    return chart, " ".join(filter(None, (left_out, thinning)))
+    line: alt.Chart = encoded.add_params(pick, zoom)
+    return line
+
+
+def _broken(
+    table: pl.DataFrame, breaks: dict[str, list[float]] | None, *, by: str, value: str
+) -> pl.DataFrame:
+    """Add a row without a value wherever a line has to break."""
+    if breaks is None:
+        return series.with_gaps(table, by=by, value=value)
+    return series.with_breaks(table, breaks, by=by, value=value)
 
 
 def _within(history: History, table: pl.DataFrame) -> pl.DataFrame:

@@ -189,17 +189,18 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"plain": plain, "named": value_text, "script": as_script}
-    figures = [figure for part in shown.values() for figure in part if isinstance(figure, Figure)]
     judged = fidelities.fidelity(run.history)
+    folded = {name: shown[name] for name in shown if name in FOLDED}
+    unfolded = {name: shown[name] for name in shown if name not in FOLDED}
     return environment.get_template("report.html").render(
         run=run,
         facts=facts(run),
         answer=worst(run.verdicts),
         headline=cards.headline(run.verdicts),
         cards=cards.cards(run.verdicts, run.history, judged),
-        sections={name: part for name, part in shown.items() if name not in FOLDED},
-        folded={name: part for name, part in shown.items() if name in FOLDED},
-        specs=pack_figures({figure.name: share_data(figure.plain_spec()) for figure in figures}),
+        sections=unfolded,
+        folded=folded,
+        specs=pack_figures(_specs(shown)),
         themes={theme: style.config(theme) for theme in style.INK},
         ink=style.INK,
         font=style.FONT,
@@ -210,7 +211,7 @@ def page(run: Recorded, shown: dict[str, list[Shown]]) -> str:
         doubts=doubts(run.history),
         timers=timers(run.history),
         lives=processes.lives(run.history),
-        logs={life: log for life in _processes(run) if (log := _log(run, life))},
+        logs=_logs(run),
         files=files(run.directory),
         scripts=page_scripts(),
     )
@@ -225,14 +226,24 @@ def network_chip(judged: fidelities.Fidelity) -> str:
     return ""
 
 
-def _processes(run: Recorded) -> list[str]:
-    return processes.lives(run.history)["process"].unique(maintain_order=True).to_list()
+def _specs(shown: dict[str, list[Shown]]) -> dict[str, dict[str, Any]]:
+    """The specification of every figure, by its name."""
+    specs = {}
+    for figures in shown.values():
+        for figure in figures:
+            if isinstance(figure, Figure):
+                specs[figure.name] = share_data(figure.plain_spec())
+    return specs
 
 
-def _log(run: Recorded, process: str) -> str:
-    """The log of a process, relative to the run's folder; empty if it has none."""
-    log = Path("logs") / f"{process.replace('/', '.')}.log"
-    return str(log) if (run.directory / log).is_file() else ""
+def _logs(run: Recorded) -> dict[str, str]:
+    """The log of each process that has one, relative to the run's folder."""
+    logs = {}
+    for process in processes.lives(run.history)["process"].unique(maintain_order=True):
+        log = Path("logs") / f"{process.replace('/', '.')}.log"
+        if (run.directory / log).is_file():
+            logs[process] = str(log)
+    return logs
 
 
 def facts(run: Recorded) -> dict[str, str]:

@@ -57,40 +57,48 @@ def axis_of(texts: list[str]) -> Axis:
 def write(result: StudyResult) -> Path:
     """Write study.html and figures/ into the study's folder, from its tables."""
     study, doubts = result.declared.study, result.doubts()
-    keys = study.keys()
     trials = in_milliseconds(with_doubts(result.trials(), doubts), by="value")
     summary = in_milliseconds(result.summary(), by="mean")
-    failed = [
-        masked_text(f"{name} did not finish: {reason}") for name, reason in result.failures.items()
-    ]
     measures = summary_page.Section(
         title="Measures",
         lines=list(_remarks(result, doubts)),
         figures=figures(study, trials, summary),
     )
+    keys = study.keys()
     labels = {key: study.label(key) for key in keys}
+    point_table = summary.drop("study").rename(labels)
+    trial_table = trials.drop("study", "trial").rename(labels)
     page = summary_page.Page(
         kind="study",
         title=study.name,
         subtitle=f"{study.name} · {len(result.finished)} trials · seed {study.seed}",
-        facts={
-            "experiment": study.experiment,
-            "trials": f"{len(result.finished)} of {len(result.declared.trials)} finished",
-            "repetitions": str(result.declared.repetitions),
-            "order": study.order,
-            "seed": str(study.seed),
-            "warm-up": str(study.warm_up),
-        },
-        banners=failed,
+        facts=_facts(result),
+        banners=_failures(result),
         sections=[
             measures,
-            summary_page.Section(title="Points", table=summary.drop("study").rename(labels)),
-            summary_page.Section(
-                title="Trials", table=trials.drop("study", "trial").rename(labels)
-            ),
+            summary_page.Section(title="Points", table=point_table),
+            summary_page.Section(title="Trials", table=trial_table),
         ],
     )
     return summary_page.write(page, result.folder / PAGE)
+
+
+def _failures(result: StudyResult) -> list[str]:
+    failures = [f"{name} did not finish: {reason}" for name, reason in result.failures.items()]
+    return [masked_text(failure) for failure in failures]
+
+
+def _facts(result: StudyResult) -> dict[str, str]:
+    """The names and values beneath the title."""
+    study = result.declared.study
+    return {
+        "experiment": study.experiment,
+        "trials": f"{len(result.finished)} of {len(result.declared.trials)} finished",
+        "repetitions": str(result.declared.repetitions),
+        "order": study.order,
+        "seed": str(study.seed),
+        "warm-up": str(study.warm_up),
+    }
 
 
 def _remarks(result: StudyResult, doubts: dict[str, str]) -> Iterator[str]:
@@ -153,18 +161,26 @@ def figure(
     points = summary.filter(on_plot & pl.col("n").gt(0))
     if points.is_empty():
         return Absent(name=name, title=title, reason="No trial gave a value.")
-    axis = axis_of(points[plot.x].unique(maintain_order=True).to_list())
     single = trials.filter(on_plot & pl.col("value").is_not_null())
-    means = _drawable(_mark_doubts(points, single, study.keys()), plot, study, axis)
-    values = _drawable(single, plot, study, axis)
-    unit = points["unit"][0]
     caption = (
         "Mean of each point with its 95 % interval by Student's t; every trial as a faint point. "
-        f"{plot.y} in {unit}."
+        f"{plot.y} in {points['unit'][0]}."
     )
-    look = Look(x=study.label(plot.x), y=f"{plot.y} in {unit}", colour=study.label(plot.colour))
-    chart = _chart(means, values, look, axis)
+    chart = _plot_chart(plot, study, points, single)
     return Figure(name=name, title=title, caption=caption, chart=chart, table=points)
+
+
+def _plot_chart(plot: Plot, study: Study, points: pl.DataFrame, single: pl.DataFrame) -> Chart:
+    """The chart of a plot from its points and the single trials behind them."""
+    axis = axis_of(points[plot.x].unique(maintain_order=True).to_list())
+    means = _drawable(_mark_doubts(points, single, study.keys()), plot, study, axis)
+    values = _drawable(single, plot, study, axis)
+    look = Look(
+        x=study.label(plot.x),
+        y=f"{plot.y} in {points['unit'][0]}",
+        colour=study.label(plot.colour),
+    )
+    return _chart(means, values, look, axis)
 
 
 def _mark_doubts(points: pl.DataFrame, trials: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
@@ -231,29 +247,39 @@ def line_labels(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chart(points: pl.DataFrame, single: pl.DataFrame, look: Look, axis: Axis) -> Chart:
-    count = points["line"].n_unique()
-    labelled = len(axis.numbers) > 1 and 1 < count <= LABELLED_MAX
-    several = points["colour"].n_unique() > 1
-    legend = alt.Legend(title=look.colour or None) if several and not labelled else None
+    labelled = len(axis.numbers) > 1 and 1 < points["line"].n_unique() <= LABELLED_MAX
     x = _x_axis(points, look, axis, labelled=labelled)
-    colour = alt.Color("colour:N", legend=legend)
-    y = alt.Y("mean:Q", title=look.y, scale=alt.Scale(zero=True), axis=alt.Axis(minExtent=44))
+    colour = _colour(points, look, labelled=labelled)
     every_trial = alt.Chart(rows(single)).mark_point(opacity=0.35, size=25)
-    base = alt.Chart(rows(points)).encode(x, colour)
-    lines = base.mark_line(opacity=0.5)
-    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
-    means = base.mark_point(size=60, opacity=1)
-    layers = [
-        every_trial.encode(x, alt.Y("value:Q"), colour, *_hollow_if_doubtful()),
-        lines.encode(y, alt.Detail("line:N")),
-        intervals.encode(alt.Y("low:Q"), alt.Y2("high:Q")),
-        means.encode(y, *_hollow_if_doubtful(), tooltip=_tooltip(look)),
-    ]
+    every_trial = every_trial.encode(x, alt.Y("value:Q"), colour, *_hollow_if_doubtful())
+    means = alt.Chart(rows(points)).encode(x, colour)
+    layers = [every_trial, *_mean_layers(means, look)]
     if labelled:
-        ends = alt.Chart(rows(line_labels(points)))
-        text = ends.mark_text(align="left", dx=9, baseline="middle")
+        labels = alt.Chart(rows(line_labels(points)))
+        text = labels.mark_text(align="left", dx=9, baseline="middle")
         layers.append(text.encode(x, alt.Y("height:Q"), colour, alt.Text("text:N")))
     return alt.layer(*layers).properties(height=280)
+
+
+def _mean_layers(base: alt.Chart, look: Look) -> list[alt.Chart]:
+    """The means of one line joined, with their intervals, and a point for each."""
+    y = alt.Y("mean:Q", title=look.y, scale=alt.Scale(zero=True), axis=alt.Axis(minExtent=44))
+    lines = base.mark_line(opacity=0.5)
+    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+    points = base.mark_point(size=60, opacity=1)
+    return [
+        lines.encode(y, alt.Detail("line:N")),
+        intervals.encode(alt.Y("low:Q"), alt.Y2("high:Q")),
+        points.encode(y, *_hollow_if_doubtful(), tooltip=_tooltip(look)),
+    ]
+
+
+def _colour(points: pl.DataFrame, look: Look, *, labelled: bool) -> alt.Color:
+    """One colour for each line; a legend only if there are several and they have no labels."""
+    several = points["colour"].n_unique() > 1
+    if labelled or not several:
+        return alt.Color("colour:N", legend=None)
+    return alt.Color("colour:N", legend=alt.Legend(title=look.colour or None))
 
 
 def _hollow_if_doubtful() -> tuple[alt.Fill, alt.FillOpacity]:

@@ -28,7 +28,7 @@ COLOURS: dict[Theme, tuple[str, ...]] = {
         "#b3a6ff",
     ),
 }
-"""Okabe and Ito's palette, darkened or lightened where it would vanish in its background."""
+"""Okabe and Ito's palette, darkened or lightened where its contrast is too low."""
 
 FATES: dict[Theme, tuple[str, ...]] = {
     "light": ("#b2182b", "#e69f00", "#8b8f98", "#5b4fa3", "#a6cee3"),
@@ -40,7 +40,7 @@ RAMP: dict[Theme, tuple[str, ...]] = {
     "light": ("#eef2f7", "#56a5d8", "#08306b"),
     "dark": ("#1c2430", "#2d78ad", "#d9f0ff"),
 }
-"""From little to much."""
+"""Throughput in heat maps, from low to high."""
 
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """When the colours are used up, they repeat with the next dash."""

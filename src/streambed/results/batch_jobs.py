@@ -25,7 +25,7 @@ def run_batch_jobs(
 ) -> bool:
     """Run the jobs that have no recorded answer, or failed; with a `master`, all of them, there.
 
-    Says whether any ran: then the history has more to read.
+    Returns whether any ran: then the history must be read again.
     """
     wanted = dict.fromkeys(job for check in checks for job in batch_jobs(check, history.components))
     answered = {name for name, result in history.rows.items() if result.rows is not None}
@@ -53,7 +53,7 @@ def _run(directory: Path, history: History, job: BatchJob, file: Path, master: s
 
 
 def start_agent(order: Path, log: Path, answer: Path) -> None:
-    """Run the agent to its end; if it dies, write the reason for it."""
+    """Run the agent until it ends; if it wrote no answer, write the reason instead."""
     java = find_java()
     environment = {**os.environ, "JAVA_HOME": str(java.path.parent.parent)}
     command = [sys.executable, "-m", "streambed.agents.checks.batch_job", str(order)]

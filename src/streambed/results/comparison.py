@@ -55,7 +55,7 @@ class Compared:
 
     @property
     def says(self) -> str:
-        """One plain sentence."""
+        """The comparison in one sentence."""
         compared = self.difference
         if compared is None:
             return f"{self.measure}: not available ({self.reason})"
@@ -100,7 +100,7 @@ class Comparison:
     a: Run
     b: Run
     verdicts: list[Fact]
-    """Of every check of either run, and of their fidelity."""
+    """One for each check of either run, and one for their fidelity."""
     counts: list[Fact]
     """Records that were acknowledged, lost and duplicated."""
     declared: list[Differing]
@@ -124,7 +124,7 @@ class Comparison:
 
 
 def compare_runs(a: Run, b: Run) -> Comparison:
-    """Compare two runs."""
+    """Compare the verdicts, counts, declarations and statistics of two runs."""
     first, second = a.history(), b.history()
     return Comparison(
         a=a,
@@ -137,7 +137,7 @@ def compare_runs(a: Run, b: Run) -> Comparison:
 
 
 def compare(a: History, b: History, *, seed: int = 1) -> list[Compared]:
-    """Every statistic that both runs could have, in the order of reading."""
+    """Every statistic that applies to both runs, in the order in which it is shown."""
     return [_compare_measure(name, measure, a, b, seed) for name, measure in common_measures(a, b)]
 
 
@@ -154,8 +154,8 @@ def _compare_measure(name: str, measure: Measure, a: History, b: History, seed: 
 
 
 def common_measures(a: History, b: History) -> Iterator[tuple[str, Measure]]:
-    """What can be measured in both: latency, throughput, readiness and CPU, by the names both know.
-    Losses are facts.
+    """What can be measured in both runs, by component: latency, throughput, readiness and CPU.
+    Losses are facts, not measures.
     """
     for of in _both(_readers(a), _readers(b)):
         yield f"median latency of {of}", Measure(latency=of, statistic="p50")
@@ -194,7 +194,7 @@ def _consumers(history: History) -> list[str]:
 
 
 def _topics(history: History) -> list[str]:
-    """Topics that a producer wrote: only of these is known what was acknowledged."""
+    """Topics that a producer wrote: acknowledgements are recorded only for these."""
     producers = [component for component in history.components.values() if not component.as_engine]
     return list(dict.fromkeys(topic for producer in producers for topic in producer.topics_written))
 

@@ -39,7 +39,7 @@ def _differing(key: str, a: Any, b: Any) -> Iterator[Differing]:
 
 
 def _children(part: Any) -> dict[str, Any] | None:
-    """The parts of a part, by key; None for a value, and for what is not there."""
+    """The values in a mapping or list, by key; None for any other value."""
     if isinstance(part, Mapping):
         return {str(name): below for name, below in part.items()}
     if isinstance(part, list | tuple):

@@ -1,6 +1,6 @@
 """What is exact in a run: its verdicts, and how many records were lost or seen twice.
 
-Two runs that differ in a fact differ; chance has no part in it.
+A difference in a fact is a real difference, never chance.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Fact:
     a: str
     b: str
     says: str
-    """Both in one sentence."""
+    """Both values in one sentence."""
     reasons: tuple[str, str] = ("", "")
-    """What A and B say of it, if they say more."""
+    """Why A and B have these values, where a reason is known."""
 
     @property
     def differs(self) -> bool:
@@ -82,17 +82,17 @@ def _verdict_fact(name: str, first: Mapping[str, Verdict], second: Mapping[str, 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How the acknowledged records of a topic fared in one run."""
+    """How many acknowledged records of a topic were lost or duplicated in one run."""
 
     acked: int
     lost: int | None
     """None if that is unknown."""
     duplicates: dict[str, int]
-    """By reader."""
+    """Duplicates by reader."""
 
 
 def counts_of(history: History, topic: str) -> Counts | None:
-    """The counts of a topic; None if nothing can be said of it."""
+    """The counts of a topic; None if no reader of it can be judged."""
     delivery = NoLoss(topic=topic).delivery(history)
     if not delivery.findings:
         return None

@@ -79,7 +79,7 @@ def _line(event: Event) -> str:
 def lost(history: History) -> pl.DataFrame:
     """Acked records that a reader never saw, a row for each record and reader.
 
-    `in_log` says whether the witness found the record in the log; null if none looked.
+    `in_log`: whether the witness found it in the log; null if the topic was not read back.
     """
     parts = [_nothing_lost(history)]
     for topic in history.ledger.sent["topic"].unique(maintain_order=True):
@@ -131,7 +131,7 @@ def _latency_of(history: History, name: str) -> pl.DataFrame:
 def recoveries(history: History, of: str = "") -> pl.DataFrame:
     """How consumers, sinks and jobs recovered from each set of overlapping faults.
 
-    Nothing where there is no baseline: no fault, or too little load before the first one.
+    Empty without a baseline: no fault, or too little load before the first one.
     """
     parts = [_recoveries_of(history, name) for name in ([of] if of else _measurable(history))]
     return pl.concat(parts) if parts else _recoveries_of(history, "").clear()

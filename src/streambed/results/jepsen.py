@@ -4,8 +4,8 @@ A send outside of transactions is an operation `:send`, a poll is `:poll`, a tra
 its sends and polls is `:txn`. `:assign` names the partitions that a client holds, `:crash` ends a
 life of a client. Keys are partitions, values are names of records.
 
-In Jepsen a process does one thing at a time. A producer has many records in flight, so that it is
-as many processes as it takes.
+A Jepsen process does one thing at a time. A producer has many records in flight, so it appears as
+several processes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -35,6 +36,8 @@ class _Operation:
     value: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """The value of the invocation, which knows no offsets."""
+    transaction: int | None = None
+    """The transaction of its client that it is part of."""
 
 
 def history_lines(ledger: Ledger) -> Iterator[str]:
@@ -42,22 +45,23 @@ def history_lines(ledger: Ledger) -> Iterator[str]:
     operations = [*_sends_and_polls(ledger), *_assignments(ledger), *_crashes(ledger)]
     processes = _Processes()
     entries: list[tuple[int, int, str]] = []
-    for number, one in enumerate(sorted(operations, key=lambda one: (one.began, one.ended))):
+    operations.sort(key=lambda one: (one.began, one.ended))
+    for number, one in enumerate(operations):
         process = processes.take(one)
-        asked = f"[{' '.join(one.asked)}]"
-        entries.append((one.began, 2 * number, _entry(process, "invoke", one.f, asked)))
-        value = f"[{' '.join(one.value)}]"
-        entries.append((one.ended, 2 * number + 1, _entry(process, one.type, one.f, value)))
+        invocation = _entry(process, "invoke", one.f, one.asked)
+        completion = _entry(process, one.type, one.f, one.value)
+        entries.append((one.began, 2 * number, invocation))
+        entries.append((one.ended, 2 * number + 1, completion))
     for index, (time, _, entry) in enumerate(sorted(entries)):
         yield f"{{:index {index}, :time {time}, {entry}}}"
 
 
-def _entry(process: int, kind: str, f: str, value: str) -> str:
-    return f":process {process}, :type :{kind}, :f :{f}, :value {value}"
+def _entry(process: int, kind: str, f: str, value: list[str]) -> str:
+    return f":process {process}, :type :{kind}, :f :{f}, :value [{' '.join(value)}]"
 
 
 class _Processes:
-    """Numbers of processes. One that does not know how an operation ended is never used again."""
+    """Numbers of processes. One whose operation ended with `info` is never used again."""
 
     def __init__(self) -> None:
         self._free: dict[tuple[str, int], list[tuple[int, int]]] = {}
@@ -77,88 +81,96 @@ class _Processes:
 
 
 def _sends_and_polls(ledger: Ledger) -> Iterator[_Operation]:
-    transactions = {
-        (row["producer"], row["life"], row["transaction"]): row
-        for row in ledger.transactions.iter_rows(named=True)
-    }
-    inside: dict[tuple[str, int, int], list[tuple[int, str, str]]] = {}
+    """Every send and poll outside of transactions, then every transaction."""
+    parts: dict[tuple[str, int, int], list[_Operation]] = {}
+    for operation in chain(_sends(ledger), _polls(ledger)):
+        if operation.transaction is None:
+            yield operation
+        else:
+            transaction = (*operation.client, operation.transaction)
+            parts.setdefault(transaction, []).append(operation)
+    ends: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for row in ledger.transactions.iter_rows(named=True):
+        ends[row["producer"], row["life"], row["transaction"]] = row
+    for transaction, operations in parts.items():
+        yield _transaction(operations, ends.get(transaction))
+
+
+def _sends(ledger: Ledger) -> Iterator[_Operation]:
     for row in ledger.sent.iter_rows(named=True):
-        key, name = _key(row), _text(f"{row['producer']}={row['sequence']}")
-        placed = row["offset"] is not None and row["offset"] >= 0
-        value = f"[:send {key} [{row['offset']} {name}]]" if placed else f"[:send {key} {name}]"
-        asked = f"[:send {key} {name}]"
+        key, name = _key(row), _record_name(row)
+        asked = value = f"[:send {key} {name}]"
+        if row["offset"] is not None and row["offset"] >= 0:
+            value = f"[:send {key} [{row['offset']} {name}]]"
         began = row["due"] if row["sent"] is None else row["sent"]
-        if row["transaction"] is not None:
-            transaction = (row["producer"], _life(row), row["transaction"])
-            inside.setdefault(transaction, []).append((began, asked, value))
-            continue
         ended = began if row["acked"] is None else row["acked"]
         yield _Operation(
-            client=(row["producer"], _life(row)), f="send", began=began, ended=ended,
-            type=_type(row["outcome"]), value=[value], asked=[asked],
-        )  # fmt: skip
-    for poll in _polls(ledger):
-        if poll.transaction is None:
-            yield _Operation(
-                client=poll.client, f="poll", began=poll.time, ended=poll.time,
-                value=[poll.text], asked=["[:poll]"],
-            )  # fmt: skip
-        else:
-            transaction = (*poll.client, poll.transaction)
-            inside.setdefault(transaction, []).append((poll.time, "[:poll]", poll.text))
-    for transaction, parts in inside.items():
-        yield _transaction(transaction, parts, transactions.get(transaction))
-
-
-def _transaction(
-    name: tuple[str, int, int], parts: list[tuple[int, str, str]], row: dict[str, Any] | None
-) -> _Operation:
-    parts.sort()
-    began, last = parts[0][0], parts[-1][0]
-    ended = max(last, row["ended"] or 0) if row else last
-    return _Operation(
-        client=name[:2],
-        f="txn",
-        began=began,
-        ended=ended,
-        type=_type(row["outcome"] if row else None),
-        value=[value for _, _, value in parts],
-        asked=[asked for _, asked, _ in parts],
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Poll:
-    client: tuple[str, int]
-    time: int
-    transaction: int | None
-    text: str
-
-
-def _polls(ledger: Ledger) -> Iterator[_Poll]:
-    """The polls of all consumers; read-backs are none of theirs."""
-    own = ~pl.col("consumer").is_in([WITNESS, WITNESS_UNCOMMITTED])
-    rows = ledger.seen.filter(own & pl.col("producer").is_not_null())
-    for (consumer, life, seen), polled in rows.group_by(
-        "consumer", "life", "seen", maintain_order=True
-    ):
-        keys: dict[str, list[str]] = {}
-        for row in polled.iter_rows(named=True):
-            name = _text(f"{row['producer']}={row['sequence']}")
-            keys.setdefault(_key(row), []).append(f"[{row['offset']} {name}]")
-        records = ", ".join(f"{key} [{' '.join(found)}]" for key, found in keys.items())
-        yield _Poll(
-            client=(str(consumer), int(life or 1)),
-            time=int(seen),
-            transaction=polled["transaction"][0],
-            text=f"[:poll {{{records}}}]",
+            client=(row["producer"], _life(row)),
+            f="send",
+            began=began,
+            ended=ended,
+            type=_type(row["outcome"]),
+            value=[value],
+            asked=[asked],
+            transaction=row["transaction"],
         )
 
 
+def _transaction(operations: list[_Operation], row: dict[str, Any] | None) -> _Operation:
+    """The sends and polls of one transaction as one operation; `row` says how it ended."""
+    operations.sort(key=lambda one: (one.began, one.asked, one.value))
+    first, last = operations[0], operations[-1]
+    ended = last.began
+    outcome = None
+    if row:
+        ended = max(ended, row["ended"] or 0)
+        outcome = row["outcome"]
+    return _Operation(
+        client=first.client,
+        f="txn",
+        began=first.began,
+        ended=ended,
+        type=_type(outcome),
+        value=list(chain.from_iterable(one.value for one in operations)),
+        asked=list(chain.from_iterable(one.asked for one in operations)),
+    )
+
+
+def _polls(ledger: Ledger) -> Iterator[_Operation]:
+    """The polls of all consumers, without read-backs."""
+    rows = _of_consumers(ledger.seen).filter(pl.col("producer").is_not_null())
+    polls = rows.group_by("consumer", "life", "seen", maintain_order=True)
+    for (consumer, life, seen), polled in polls:
+        time = int(seen)
+        yield _Operation(
+            client=(str(consumer), int(life or 1)),
+            f="poll",
+            began=time,
+            ended=time,
+            value=[_poll_text(polled)],
+            asked=["[:poll]"],
+            transaction=polled["transaction"][0],
+        )
+
+
+def _poll_text(polled: pl.DataFrame) -> str:
+    """The records that one poll returned, by partition."""
+    records: dict[str, list[str]] = {}
+    for row in polled.iter_rows(named=True):
+        records.setdefault(_key(row), []).append(f"[{row['offset']} {_record_name(row)}]")
+    partitions = [f"{key} [{' '.join(entries)}]" for key, entries in records.items()]
+    return f"[:poll {{{', '.join(partitions)}}}]"
+
+
+def _of_consumers(rows: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what streambed itself read back."""
+    return rows.filter(~pl.col("consumer").is_in([WITNESS, WITNESS_UNCOMMITTED]))
+
+
 def _assignments(ledger: Ledger) -> Iterator[_Operation]:
-    """What a client holds after each change of it."""
+    """The partitions that a client holds after each change."""
     held: dict[tuple[str, int], dict[str, None]] = {}
-    own = ledger.assignments.filter(~pl.col("consumer").is_in([WITNESS, WITNESS_UNCOMMITTED]))
+    own = _of_consumers(ledger.assignments)
     for row in own.sort("time").iter_rows(named=True):
         client, key = (row["consumer"], _life(row)), _key(row)
         keys = held.setdefault(client, {})
@@ -184,6 +196,10 @@ def _crashes(ledger: Ledger) -> Iterator[_Operation]:
 
 def _key(row: dict[str, Any]) -> str:
     return _text(f"{row['topic']}/{row['partition']}")
+
+
+def _record_name(row: dict[str, Any]) -> str:
+    return _text(f"{row['producer']}={row['sequence']}")
 
 
 def _life(row: dict[str, Any]) -> int:

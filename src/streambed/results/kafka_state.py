@@ -63,7 +63,7 @@ def _apply(
 
 
 def partition_table(history: History) -> pl.DataFrame:
-    """Every partition at the end: who leads it, who is in sync, and how often that changed."""
+    """Every partition at the end: its leader, replicas in sync, and how often they changed."""
     first: dict[tuple[str, str, int], str] = {}
     for state in history.of(ClusterState):
         for part in state.partitions:
@@ -119,7 +119,7 @@ def group_table(history: History) -> pl.DataFrame:
 
 
 def readable(table: pl.DataFrame) -> pl.DataFrame:
-    """The table as the page shows it: one cluster needs no name."""
+    """The table with lists as text and plain headings; a single cluster is not named."""
     lists = [
         pl.col(name).list.join(", ")
         for name, kind in table.schema.items()

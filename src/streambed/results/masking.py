@@ -1,4 +1,4 @@
-"""What may be shown of a run: what was recorded, without its secrets."""
+"""Mask secrets in what a run recorded, before it is shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mask:
 
     @classmethod
     def of(cls, declaration: Mapping[str, Any]) -> Mask:
-        """That of a run's declaration."""
+        """The mask for the secrets of a run's declaration."""
         secrets = {word for word in secret_values(declaration) if len(word) >= SHORTEST}
         return cls(secrets=tuple(sorted(secrets, key=len, reverse=True)))
 
@@ -35,7 +35,7 @@ class Mask:
         return masked_text(text)
 
     def value(self, name: str, value: Any) -> Any:
-        """The value of a name, with all that is inside it."""
+        """The value of a name without secrets, at every depth."""
         if isinstance(value, str):
             return masked_value(name, self.text(value))
         if isinstance(value, Mapping):

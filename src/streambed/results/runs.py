@@ -51,7 +51,7 @@ class Judgement:
 
 
 class Run:
-    """One run: a folder, and what can be asked of it."""
+    """A run, read from its folder. It may still be running."""
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
@@ -86,13 +86,13 @@ class Run:
 
     @property
     def mask(self) -> Mask:
-        """Hides the secrets of its declaration."""
+        """Masks the secrets of its declaration in what is shown."""
         planned = self.directory / "plan.json"
         return Mask.of(plan.read(planned).declaration if planned.exists() else {})
 
     @property
     def plan(self) -> plan.Plan:
-        """What was decided before it began."""
+        """Its plan: every address, route, command and fault, made before it began."""
         return plan.read(self.directory / "plan.json")
 
     @property
@@ -127,7 +127,7 @@ class Run:
         return sum(file.st_size for file in files)
 
     def history(self) -> History:
-        """All that it recorded."""
+        """Its events, samples, ledgers and declaration."""
         return history_at(self.directory)
 
     def checks(self) -> list[Check]:
@@ -148,7 +148,7 @@ class Run:
         return frames.sent(self.history())
 
     def seen(self) -> pl.DataFrame:
-        """Every record seen, with its latency, in that order."""
+        """Every record seen, with its latency, in the order in which it was seen."""
         return frames.seen(self.history())
 
     def lost(self) -> pl.DataFrame:
@@ -187,11 +187,9 @@ class Run:
         return history.read_table(self.directory, "kept")
 
     def query(self, store: str, text: str) -> pl.DataFrame:
-        """What a store of the run answers to one statement or command, while the run lasts or
-        afterwards.
+        """The result of one statement or command on a store, during the run or afterwards.
 
-        Of a run that is over a copy is asked: what a statement changes there is gone with the
-        answer.
+        After the run, a copy of the store is queried and then removed: changes are not kept.
         """
         asked = subprocess.run(
             [
@@ -212,7 +210,7 @@ class Run:
         return pl.read_ipc(asked.stdout)
 
     def verdicts(self) -> list[Verdict]:
-        """What was judged last; empty if it never was."""
+        """The verdicts kept in its folder; empty if it was never judged."""
         if not self._verdicts_file.exists():
             return []
         return history.read_verdicts(self._verdicts_file)
@@ -296,8 +294,8 @@ class Run:
 
 
 def _verdict_of(check: Check, recorded: History) -> Verdict:
-    """What a check says. Without a declared fault, what it holds is unknown, before and after it is
-    turned round by `expect`.
+    """The verdict of a check. If a declared fault was not injected, "holds" becomes unknown, both
+    before and after `expect` inverts the verdict.
     """
     verdict = replace(check.judge(recorded), about=check.about)
     verdict = as_expected(check, downgrade_if_fault_missing(verdict, recorded))

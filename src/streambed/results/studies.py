@@ -42,7 +42,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOutcome:
-    """What became of a trial."""
+    """How a trial ended."""
 
     run: str = ""
     """Its folder, within the study's; empty if no run began."""
@@ -54,7 +54,7 @@ class TrialOutcome:
 
 
 class StudyResult:
-    """A study and its folder: what ran, and what came out."""
+    """A study and its folder: which trials ran, and their results."""
 
     def __init__(self, declared: DeclaredStudy, folder: Path) -> None:
         self.declared = declared
@@ -76,7 +76,7 @@ class StudyResult:
 
     @property
     def pending(self) -> list[Trial]:
-        """The trials that are still to run, or to run again, in order."""
+        """The trials to run, because they never ran or did not finish, in order."""
         return [
             trial for trial in self.declared.trials if self.outcome_of(trial).state != "finished"
         ]
@@ -92,7 +92,7 @@ class StudyResult:
         return reasons
 
     def outcome_of(self, trial: Trial) -> TrialOutcome:
-        """What became of a trial; one whose folder is gone is pending again."""
+        """The outcome of a trial; pending if it has not run, or if its folder was removed."""
         pending = TrialOutcome(state="pending")
         outcome = self.outcomes.get(trial.name, pending)
         if outcome.run and not (self.folder / outcome.run / "plan.json").is_file():
@@ -104,14 +104,14 @@ class StudyResult:
         return Run(self.folder / self.outcome_of(trial).run)
 
     def note(self, trial: Trial, outcome: TrialOutcome) -> None:
-        """Write down what became of a trial, at once."""
+        """Record the outcome of a trial; study.json is up to date when this returns."""
         self.outcomes[trial.name] = outcome
         trials = {name: asdict(each) for name, each in self.outcomes.items()}
         notes = {"study": self.declared.study.name, "trials": trials}
         write_whole(self.folder / NOTES, json.dumps(notes, indent=1))
 
     def forget(self) -> None:
-        """Remove all that the study keeps, and nothing else that may be in its folder."""
+        """Remove the study's trials, tables and page, and no other file in its folder."""
         if (self.folder / NOTES).exists():
             for name in ("trials", "figures"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -218,7 +218,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def trial_table(result: StudyResult) -> pl.DataFrame:
-    """A row for each trial and measure: what was changed, what came out, or why nothing did."""
+    """A row for each trial and measure: the varied values, and the result or why it is missing."""
     study = result.declared.study
     keys = study.keys()
     rows: list[dict[str, Any]] = []

@@ -24,7 +24,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""For Spark inside this process: nobody else need reach it."""
+"""For Spark inside this process: no other host needs to reach it."""
 CONTENT = ("key", "value")
 
 

@@ -50,13 +50,7 @@ class Sending:
 
     def follow(self, schedules: list[Schedule]) -> None:
         """Send each record when it is due."""
-        firsts = [schedule.first(self.agent.incarnation) for schedule in schedules]
-        if self.rows:
-            self._note_life(firsts)
-        pending = [
-            PendingRecords(schedule.from_number(first))
-            for schedule, first in zip(schedules, firsts, strict=True)
-        ]
+        pending = self._pending(schedules)
         turns = [(records.next_due(), number) for number, records in enumerate(pending)]
         heapq.heapify(turns)
         unpolled = 0
@@ -74,6 +68,16 @@ class Sending:
                 unpolled = 0
         for sender in self.senders:
             sender.settle()
+
+    def _pending(self, schedules: list[Schedule]) -> list[PendingRecords]:
+        """The records that this process is to send, for each schedule."""
+        firsts = [schedule.first(self.agent.incarnation) for schedule in schedules]
+        if self.rows:
+            self._note_life(firsts)
+        pending = []
+        for schedule, first in zip(schedules, firsts, strict=True):
+            pending.append(PendingRecords(schedule.from_number(first)))
+        return pending
 
     def _note_life(self, firsts: list[int]) -> None:
         """Write down what this process may send, before it does: it may be killed."""

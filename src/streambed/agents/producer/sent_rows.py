@@ -166,20 +166,24 @@ class SentRows:
         producers, times, outcomes, transactions, parts = zip(*self._acked, strict=True)
         self._acked, self._held = [], 0
         counts = [len(part.sequence) for part in parts]
-        records = Acked(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        records = _concatenate(parts)
+        count = len(records.sequence)
+        partitions = records.partition.astype(np.int32, copy=False)
+        codes = np.repeat(np.array(outcomes, np.int8), counts)
+        lives = np.full(count, self._life, np.int16)
         self._table.append_columns(
             self._name_column(np.repeat(producers, counts)),
             pa.array(records.sequence),
             self._name_column(records.topic),
-            pa.array(records.partition.astype(np.int32, copy=False)),
+            pa.array(partitions),
             pa.array(records.offset),
             pa.array(records.due),
             pa.array(records.sent),
             pa.array(np.repeat(times, counts)),
-            self._constant_column(None, len(records.sequence)),
+            self._constant_column(None, count),
             pa.array(records.key, mask=records.key == NO_KEY),
-            pa.array(np.repeat(np.array(outcomes, np.int8), counts)),
-            pa.array(np.full(len(records.sequence), self._life, np.int16)),
+            pa.array(codes),
+            pa.array(lives),
             _transaction_column(transactions, counts),
         )
 
@@ -204,6 +208,11 @@ class SentRows:
         self.flush()
         for table in self._tables():
             table.close()
+
+
+def _concatenate(parts: Sequence[Acked]) -> Acked:
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Acked(*columns)
 
 
 def _transaction_column(transactions: Sequence[int], counts: list[int]) -> pa.Array:

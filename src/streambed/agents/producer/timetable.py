@@ -23,11 +23,11 @@ class Due(NamedTuple):
 
     @property
     def sequences(self) -> range:
-        """The numbers of all."""
+        """The numbers of these records."""
         return range(self.first, self.first + len(self.times))
 
     def between(self, begin: int, end: int | None = None) -> Due:
-        """Some of them, by index."""
+        """A part of these records, by index."""
         return Due(self.first + begin, self.times[begin:end])
 
 

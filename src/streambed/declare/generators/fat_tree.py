@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -53,7 +54,6 @@ class FatTree:
         """Each aggregation switch of a pod has its own group of core switches."""
         half = self.k // 2
         core = numbered_names("core", half**2)
-        hosts = numbered_names("h", self.k * half**2)
         switches = [*core]
         edge_switches: list[str] = []
         to_core: list[Ends] = []
@@ -63,17 +63,20 @@ class FatTree:
             lower = numbered_names(f"pod{pod}-edge", half)
             switches += [*upper, *lower]
             edge_switches += lower
-            for at, switch in enumerate(upper):
-                group = core[at * half : (at + 1) * half]
-                to_core += [(core_switch, switch) for core_switch in group]
+            to_core += _core_links(core, upper)
             inside_pods += product(upper, lower)
-        trunk = to_core + inside_pods
+        hosts = numbered_names("h", self.k * half**2)
         leaves = [(host, edge_switches[at // half]) for at, host in enumerate(hosts)]
-        return Made(
-            switches=tuple(switches),
-            hosts=hosts,
-            links=(
-                *links_between(trunk, self.link),
-                *links_between(leaves, self.access or self.link),
-            ),
-        )
+        trunk_links = links_between(to_core + inside_pods, self.link)
+        access_links = links_between(leaves, self.access or self.link)
+        return Made(switches=tuple(switches), hosts=hosts, links=(*trunk_links, *access_links))
+
+
+def _core_links(core: Sequence[str], upper: Sequence[str]) -> list[Ends]:
+    """Links from each aggregation switch of a pod to its group of core switches."""
+    size = len(upper)
+    links: list[Ends] = []
+    for at, switch in enumerate(upper):
+        group = core[at * size : (at + 1) * size]
+        links += [(core_switch, switch) for core_switch in group]
+    return links

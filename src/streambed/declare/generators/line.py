@@ -27,5 +27,5 @@ class Line(OfSwitches):
     """What the link of each host does; default: as `link`."""
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Each with the next."""
+        """Each switch with the next."""
         return list(nx.path_graph(self.switches).edges)

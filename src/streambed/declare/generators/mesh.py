@@ -27,9 +27,9 @@ class Mesh(OfSwitches):
     """What the link of each host does; default: as `link`."""
 
     def pairs(self) -> list[tuple[int, int]]:
-        """All."""
+        """Every pair of switches."""
         return list(nx.complete_graph(self.switches).edges)
 
     def links_count(self) -> int:
-        """All pairs."""
+        """The number of pairs of switches."""
         return self.switches * (self.switches - 1) // 2

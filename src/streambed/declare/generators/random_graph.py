@@ -56,14 +56,14 @@ class Random(OfSwitches):
         return wrong or super().problems(base)
 
     def links_count(self) -> int:
-        """The expected number, if they are drawn by their probability."""
+        """The number of links; with a probability, the expected number."""
         if self.degree is not None:
             return round(self.switches * self.degree / 2)
         share = self.probability.fraction if self.probability else 0
         return self.switches + round(share * self.switches * (self.switches - 1) / 2)
 
     def pairs(self) -> list[tuple[int, int]]:
-        """A tree first."""
+        """The links of a random tree, then random links between other switches."""
         if self.switches == 1:
             return []
         tree = nx.random_labeled_tree(self.switches, seed=self.seed)

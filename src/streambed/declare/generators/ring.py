@@ -27,5 +27,5 @@ class Ring(OfSwitches):
     """What the link of each host does; default: as `link`."""
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Each with the next, and the last with the first."""
+        """Each switch with the next, and the last with the first."""
         return list(nx.cycle_graph(self.switches).edges)

@@ -87,6 +87,7 @@ class Zoo:
         """
         numbers: Counter[frozenset[str]] = Counter()
         links = list(made.links)
+        instant = []
         for at, edge in enumerate(self.edges):
             pair = frozenset(edge.ends)
             numbers[pair] += 1
@@ -94,9 +95,7 @@ class Zoo:
             if counts[pair] > 1:
                 name = f"{'-'.join(edge.ends)[:NAME_MAX]}-{numbers[pair]}"
             links[at] = replace(links[at], name=name, rate=edge.rate or links[at].rate)
-        instant = []
-        for edge, link in zip(self.edges, links, strict=False):
-            if not link.delay.ns:
+            if not links[at].delay.ns:
                 instant.append(" – ".join(edge.ends))
         notes = list(self.notes)
         if instant:
@@ -205,17 +204,22 @@ def _add_edge(zoo: Zoo, edge: Item, names: dict[str, str], file: str) -> None:
     if one == other:
         zoo.notes.append(f"{file}:{edge.place.line}: a link from {one} to itself is left out")
         return
-    rates = list(_rates(edge))
-    label = "" if rates else _rate_label(edge)
-    if label:
-        zoo.edges.append(Edge(ends=(one, other), rate=rate_of(label), label=label))
-        return
-    if not rates and any(_value(edge, name) for name in ("LinkSpeedRaw", "LinkSpeed")):
+    zoo.edges.append(_edge(zoo, edge, (one, other), file))
+
+
+def _edge(zoo: Zoo, edge: Item, ends: Ends, file: str) -> Edge:
+    """The link with its rate: from its speed, or else from its label."""
+    if rates := list(_rates(edge)):
+        return Edge(ends=ends, rate=rates[0])
+    if label := _rate_label(edge):
+        return Edge(ends=ends, rate=rate_of(label), label=label)
+    if _value(edge, "LinkSpeedRaw") or _value(edge, "LinkSpeed"):
+        link = f"{ends[0]} – {ends[1]}"
         zoo.notes.append(
-            f"{file}:{edge.place.line}: the speed of {one} – {other} is not a number: it has no "
-            "rate from this file"
+            f"{file}:{edge.place.line}: the speed of {link} is not a number: it has no rate from "
+            "this file"
         )
-    zoo.edges.append(Edge(ends=(one, other), rate=rates[0] if rates else None))
+    return Edge(ends=ends, rate=None)
 
 
 def _rate_label(edge: Item) -> str:

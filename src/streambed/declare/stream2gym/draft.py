@@ -33,13 +33,13 @@ class Draft:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Each once, with all the nodes that it is about."""
+        """Every note once, with the nodes that it concerns."""
         return tuple(
             f"{says} ({', '.join(nodes)})" if nodes else says for says, nodes in self._notes.items()
         )
 
     def note(self, says: str, node: str = "") -> None:
-        """Tell the user something about a node, or about the whole."""
+        """Add a note for the user, about a node or about the whole file."""
         nodes = self._notes.setdefault(says, [])
         if node and node not in nodes:
             nodes.append(node)

@@ -93,9 +93,7 @@ def attributes_of(draft: Draft, item: Item, kind: str, name: str) -> Form:
     """The attributes of the graph, a node or an edge, by their usual names; unknown ones are
     noted.
     """
-    usual_names: dict[str, str] = {}
-    for usual_name, others in ATTRIBUTES[kind].items():
-        usual_names.update(dict.fromkeys((usual_name, *others), usual_name))
+    usual_names = _usual_names(kind)
     values: dict[str, str] = {}
     places: dict[str, Position] = {}
     for attribute in item.attributes:
@@ -112,6 +110,15 @@ def attributes_of(draft: Draft, item: Item, kind: str, name: str) -> Form:
         values[key] = attribute.value
         places[key] = attribute.place
     return Form(draft, values, places, noun=kind, node=name, place=item.place)
+
+
+def _usual_names(kind: str) -> dict[str, str]:
+    """The usual name of an attribute for each of its spellings."""
+    usual_names: dict[str, str] = {}
+    for usual_name, others in ATTRIBUTES[kind].items():
+        for spelling in (usual_name, *others):
+            usual_names[spelling] = usual_name
+    return usual_names
 
 
 def forms_of(attributes: Form, key: str) -> list[Form]:

@@ -59,14 +59,7 @@ class _Element:
 
 def read(path: Path) -> Graph:
     """The first graph of a file; DeclarationError if there is none."""
-    try:
-        root = _parse(bytes_of(path))
-    except expat.ExpatError as error:
-        says = f"this is not XML: {expat.errors.messages[error.code]}"
-        raise _refusal(path, says, Position(line=error.lineno, column=error.offset + 1)) from None
-    if root.tag != "graphml":
-        says = f"this is XML, but not GraphML: it begins with <{root.tag}>"
-        raise _refusal(path, says, root.place)
+    root = _root(path)
     graphs = root.all("graph")
     if not graphs:
         raise _refusal(path, "there is no <graph> in it", root.place)
@@ -82,6 +75,18 @@ def read(path: Path) -> Graph:
         edges=tuple(_item(edge, keys, "edge") for edge in graph.all("edge")),
         ignored=(*ignored, *_without_meaning(graph)),
     )
+
+
+def _root(path: Path) -> _Element:
+    try:
+        root = _parse(bytes_of(path))
+    except expat.ExpatError as error:
+        says = f"this is not XML: {expat.errors.messages[error.code]}"
+        raise _refusal(path, says, Position(line=error.lineno, column=error.offset + 1)) from None
+    if root.tag != "graphml":
+        says = f"this is XML, but not GraphML: it begins with <{root.tag}>"
+        raise _refusal(path, says, root.place)
+    return root
 
 
 def _refusal(path: Path, says: str, place: Position) -> DeclarationError:

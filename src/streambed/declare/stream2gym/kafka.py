@@ -20,10 +20,7 @@ def put_kafka(draft: Draft, graph: Form, hosts: dict[str, Form]) -> None:
     """One cluster of all brokers; those that ran ZooKeeper come first, because the first ones are
     controllers.
     """
-    settings: dict[str, dict[str, Any]] = {}
-    for name, host in hosts.items():
-        if _is_broker(host):
-            settings[name] = _broker_settings(host)
+    settings = _settings_by_broker(hosts)
     zookeepers = [name for name, host in hosts.items() if host.flag("zookeeper")]
     brokers = sorted(settings, key=lambda name: name not in zookeepers)
     topics = forms_of(graph, "topicConfig") if "topicConfig" in graph else []
@@ -39,6 +36,14 @@ def put_kafka(draft: Draft, graph: Form, hosts: dict[str, Form]) -> None:
         _put_topic(draft, form, brokers)
     if common := _common_settings(draft, settings):
         draft.put((*PATH, "settings"), common, place)
+
+
+def _settings_by_broker(hosts: dict[str, Form]) -> dict[str, dict[str, Any]]:
+    settings = {}
+    for name, host in hosts.items():
+        if _is_broker(host):
+            settings[name] = _broker_settings(host)
+    return settings
 
 
 def _note_missing_brokers(draft: Draft, topics: list[Form], zookeepers: list[str]) -> None:
@@ -118,7 +123,7 @@ def _put_topic(draft: Draft, form: Form, brokers: list[str]) -> None:
 
 
 def _leaders(form: Form, brokers: list[str]) -> list[str]:
-    """The brokers in turn, from topicBroker on; None if there is only one."""
+    """The brokers in turn, from topicBroker on; empty if there is only one or none is named."""
     first = f"h{form.text('topicBroker').removeprefix('h')}"
     if first == "h":
         return []

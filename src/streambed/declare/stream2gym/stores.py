@@ -41,12 +41,9 @@ def put_store(draft: Draft, host: Form) -> None:
         host.wrong("storeType", f"there is no store '{asked}'. {suggestion(asked.lower(), STORES)}")
         return
     name = f"{host.node}-store"
-    store = COMPONENTS[body["kind"]]
-    placement: dict[str, Any] = {"node": host.node}
-    if store.host_keys == ("nodes",):
-        placement = {"nodes": [host.node]}
     declared_by = "storeType" if "storeType" in host else key
-    draft.put(("components", name), {**body, **placement}, host.at(declared_by))
+    component = {**body, **_placement(body["kind"], host.node)}
+    draft.put(("components", name), component, host.at(declared_by))
     reference = "path" if "engine" in body else "address"
     noun = "MariaDB, in MySQL's protocol," if asked.lower() == "mysql" else asked
     draft.note(
@@ -56,6 +53,12 @@ def put_store(draft: Draft, host: Form) -> None:
     )
     if key in host:
         _put_sinks(draft, host, key, name)
+
+
+def _placement(kind: str, node: str) -> dict[str, Any]:
+    if COMPONENTS[kind].host_keys == ("nodes",):
+        return {"nodes": [node]}
+    return {"node": node}
 
 
 def _put_sinks(draft: Draft, host: Form, key: str, store: str) -> None:

@@ -58,7 +58,7 @@ class _Masking:
             self._by_span[span] = f"{anchor}{QUOTED}" + "\n" * written.endswith("\n")
 
     def text(self) -> str:
-        """The whole text."""
+        """The text with every secret masked."""
         parts, end = [], 0
         for (begins, ends), masked in sorted(self._by_span.items()):
             parts += [self._text[end:begins], masked]

@@ -91,10 +91,7 @@ def _step(kind: Any, value: Any, path: Path, rest: str) -> tuple[str | int, str]
     here = f"'{dotted_key(path)}'" if path else "the declaration"
     step, _, after = rest.partition(".")
     if isinstance(value, list):
-        if not step.isdecimal() or int(step) >= len(value):
-            size = f"which has {len(value)} entries, counted from 0"
-            raise _NoSuchKey(f"there is no '{step}' in {here}, {size}")
-        return int(step), after
+        return _index(step, value, here), after
     if not isinstance(value, Mapping):
         raise _NoSuchKey(f"there is no '{rest}' in {here}, which holds no keys")
     if is_declared(kind):
@@ -108,6 +105,13 @@ def _step(kind: Any, value: Any, path: Path, rest: str) -> tuple[str | int, str]
     if not name:
         raise _NoSuchKey(f"there is no '{step}' in {here}. {suggestion(step, map(str, value))}")
     return name, rest[len(name) + 1 :]
+
+
+def _index(step: str, entries: list[Any], here: str) -> int:
+    if step.isdecimal() and int(step) < len(entries):
+        return int(step)
+    size = f"which has {len(entries)} entries, counted from 0"
+    raise _NoSuchKey(f"there is no '{step}' in {here}, {size}")
 
 
 def _longest_name(names: Iterable[str], path: str) -> str:

@@ -42,9 +42,7 @@ _EXPERIMENT = TypeAdapter(Experiment)
 
 
 def read(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> Experiment:
-    """The experiment that a file declares, changed by `key=value` overrides and a seed of the
-    caller's.
-    """
+    """The experiment that a file declares, changed by `key=value` overrides and by `seed`."""
     return experiment_of(document_at(path, "an experiment"), path, overrides, seed)
 
 
@@ -72,7 +70,7 @@ def experiment_of(
 
 
 def wrong_version(document: Document) -> Problem | None:
-    """A file of another version would mean something else by its keys: say just that."""
+    """The only problem to report for a file of another version: its keys may mean other things."""
     version = document.content.get("version", VERSION)
     if version == VERSION and not isinstance(version, bool):
         return None
@@ -80,26 +78,14 @@ def wrong_version(document: Document) -> Problem | None:
 
 
 def _experiment_of(document: Document, base: Path) -> tuple[Experiment | None, list[Problem]]:
-    content = document.content
-    wrong = [] if "version" in content else [MISSING_VERSION]
-    experiment, errors = _validate(content)
-    unknown_kinds, content = _with_nearest_kinds(content, errors)
-    if unknown_kinds:
-        experiment, errors = _validate(content)
-    for complaint in complaints([*unknown_kinds, *errors, *_named_inside(content)], content):
-        wrong.append(document.locate(complaint.problem, at_key=complaint.at_key))
-    left_out = _LeftOut()
-    if errors:
-        rest, left_out = _without(content, errors)
-        experiment, _ = _validate(rest)
+    """The experiment and its problems; None if too much of it is invalid."""
+    experiment, left_out, wrong = _valid_part(document)
     if experiment is None:
         return None, wrong
     expanded = expand(experiment.topology, base)
     document.notes += expanded.notes
     if expanded.problems:
-        for problem in expanded.problems:
-            below_topology = replace(problem, key=f"topology.{problem.key}")
-            wrong.append(_locate(document, below_topology))
+        wrong += _locate_in_topology(document, expanded.problems)
         return experiment, wrong
     experiment = place_components(replace(experiment, topology=expanded.topology))
     reported = {problem.key for problem in wrong}
@@ -109,25 +95,53 @@ def _experiment_of(document: Document, base: Path) -> tuple[Experiment | None, l
     return experiment, wrong
 
 
-def _locate(document: Document, problem: Problem) -> Problem:
-    """Its position in the declaration, unless it is in another file."""
-    return problem if problem.file else document.locate(problem)
+def _valid_part(document: Document) -> tuple[Experiment | None, _LeftOut, list[Problem]]:
+    """The experiment without its invalid keys, what was left out, and the problems of these."""
+    content = document.content
+    wrong = [] if "version" in content else [MISSING_VERSION]
+    experiment, errors = _validate(content)
+    unknown_kinds, content = _with_nearest_kinds(content, errors)
+    if unknown_kinds:
+        experiment, errors = _validate(content)
+    all_errors = [*unknown_kinds, *errors, *_named_inside(content)]
+    for complaint in complaints(all_errors, content):
+        wrong.append(document.locate(complaint.problem, at_key=complaint.at_key))
+    left_out = _LeftOut()
+    if errors:
+        rest, left_out = _without(content, errors)
+        experiment, _ = _validate(rest)
+    return experiment, left_out, wrong
+
+
+def _locate_in_topology(document: Document, problems: Iterable[Problem]) -> list[Problem]:
+    """Problems of a generator, with their lines in the declaration. Some have a line in another
+    file already.
+    """
+    located = []
+    for problem in problems:
+        below_topology = replace(problem, key=f"topology.{problem.key}")
+        if below_topology.file:
+            located.append(below_topology)
+        else:
+            located.append(document.locate(below_topology))
+    return located
 
 
 @dataclass(frozen=True, kw_only=True)
 class _LeftOut:
-    """What had to be left out: components, whether any of them may declare topics, whether faults,
-    and from which links a key.
-    """
+    """The invalid parts of a declaration that were removed so that the rest can be checked."""
 
     names: frozenset[str] = frozenset()
+    """Components that were removed."""
     topics: bool = False
+    """Whether one of these components may declare topics."""
     faults: bool = False
+    """Whether faults were removed."""
     links: tuple[str, ...] = ()
-    """The keys of these links, such as topology.links.0."""
+    """Links that lost a key, such as topology.links.0."""
 
     def explains(self, problem: Problem) -> bool:
-        """Whether a problem may be there only because something was left out."""
+        """Whether a problem may follow only from what was left out."""
         lacks_topic = self.topics and problem.code == UNKNOWN_TOPIC
         lacks_fault = self.faults and problem.code == UNKNOWN_FAULT
         of_link = problem.key.startswith(tuple(f"{link}." for link in self.links))
@@ -179,39 +193,59 @@ def _named_inside(content: dict[str, Any]) -> list[ErrorDetails]:
 
 
 def _without(content: Any, errors: list[ErrorDetails]) -> tuple[Any, _LeftOut]:
-    """The content without what is wrong, so that the rest can be looked at, and the components that
-    had to be left out whole.
+    """The content without its invalid parts, so that the rest can be checked, and these parts.
 
-    Nothing at all if too much may depend on what is wrong: the topology, or a component that
-    declares topics.
+    The content is None if too much may depend on an invalid part: on the topology, or on a
+    component that declares topics.
     """
     rest = copy.deepcopy(content)
     names: set[str] = set()
     faults = False
     links: list[str] = []
     for error in errors:
-        *above, last = path_of(error["loc"]) or ("",)
-        section = above[0] if above else ""
-        container = _entry_at(rest, above)
+        path = path_of(error["loc"]) or ("",)
+        section = path[0] if len(path) > 1 else ""
         if section in ("faults", "checks"):
             rest[section] = []
             faults = faults or section == "faults"
-        elif isinstance(container, dict) and _is_plain(container.get(last, {})):
-            del container[last]
-            if above[:2] == ["topology", "links"]:
-                links.append(dotted_key(tuple(above[:3])))
+        elif _delete_plain_value(rest, path):
+            if path[:2] == ("topology", "links"):
+                links.append(dotted_key(path[:3]))
         elif section == "components":
-            names.add(str([*above, last][1]))
+            names.add(str(path[1]))
         else:
             return None, _LeftOut()
-    bodies = [rest["components"].pop(name, None) for name in names]
-    if names:  # Faults and checks may be about them.
-        faults = True
-        rest["faults"], rest["checks"] = [], []
-    if any(isinstance(body, dict) and "topics" in body for body in bodies):
+    if _drop_components(rest, names):
         return None, _LeftOut()
     topics = any(_may_declare_topics(name, content) for name in names)
-    return rest, _LeftOut(names=frozenset(names), topics=topics, faults=faults, links=tuple(links))
+    return rest, _LeftOut(
+        names=frozenset(names), topics=topics, faults=faults or bool(names), links=tuple(links)
+    )
+
+
+def _delete_plain_value(content: Any, path: tuple[str | int, ...]) -> bool:
+    """Delete a key whose value is no mapping or list. Returns whether it did."""
+    *above, last = path
+    container = _entry_at(content, above)
+    if not isinstance(container, dict) or not _is_plain(container.get(last, {})):
+        return False
+    del container[last]
+    return True
+
+
+def _drop_components(content: Any, names: set[str]) -> bool:
+    """Delete components, and all faults and checks, which may be about them. Returns whether one
+    of the components declares topics.
+    """
+    if not names:
+        return False
+    content["faults"], content["checks"] = [], []
+    declares_topics = False
+    for name in names:
+        body = content["components"].pop(name, None)
+        if isinstance(body, dict) and "topics" in body:
+            declares_topics = True
+    return declares_topics
 
 
 def _entry_at(content: Any, path: Iterable[str | int]) -> Any:

@@ -21,7 +21,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 class _Generator(GenerateJsonSchema):
     def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
-        """Each key with what it is for."""
+        """Describe each key by its docstring."""
         made = super().dataclass_schema(schema)
         for name, says in docstrings(schema["cls"]).items():
             if name in made["properties"]:

@@ -27,7 +27,7 @@ _STUDY = TypeAdapter(Study)
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredStudy:
-    """A study, the file that says so, and the experiment of each of its points."""
+    """A study, its file, and the experiment of each of its points."""
 
     study: Study
     path: Path

@@ -103,7 +103,7 @@ class Channel:
             raise Refusal(requests[sequence].asks, number)
 
     def close(self) -> None:
-        """No more requests."""
+        """Close the socket."""
         self._socket.close()
 
     def __enter__(self) -> Self:

@@ -82,8 +82,8 @@ def requests(rules: list[QueueRule], means: Means) -> list[Request]:
 
 
 def wall(name: str, sources: Iterable[str]) -> list[Request]:
-    """One transaction: a table of that name, which drops what arrives for this host from these
-    addresses.
+    """One transaction that makes a table of this name; it drops packets from these addresses to
+    this host.
     """
     return _transaction(
         _table(name), _chain(name, "input"), *(_drop_rule(name, source) for source in sources)
@@ -91,7 +91,7 @@ def wall(name: str, sources: Iterable[str]) -> list[Request]:
 
 
 def no_wall(name: str) -> list[Request]:
-    """One transaction: remove the table of that name and all its rules."""
+    """One transaction that removes the table of this name and all its rules."""
     return _transaction(
         _request(f"take away the packet rules {name}", _DELTABLE, 0, attribute(1, text(name)))
     )

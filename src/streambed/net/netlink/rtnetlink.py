@@ -204,7 +204,7 @@ def route(
 
 
 def no_route(unwanted: Route, node: str) -> Request:
-    """Take a route away."""
+    """Remove a route."""
     asks = f"take away the route to {unwanted.destination} from {node}"
     return Request(asks=asks, kind=DELROUTE, flags=0, body=_route_to(unwanted, _SCOPE_NOWHERE, 0))
 
@@ -305,17 +305,15 @@ def netem(
 
 
 def arrivals(port: Port) -> Port:
-    """The interface (ifb) by way of which everything that arrives at a port goes: what leaves the
-    one comes in by the other.
-    """
+    """The interface (ifb) through which the packets pass that arrive at a port."""
     return Port(
         node=port.node, interface=f"ifb{port.index}", index=ARRIVALS_FIRST_INDEX + port.index
     )
 
 
 def detour(port: Port) -> list[Request]:
-    """Make that interface, and send all that arrives there, so that disciplines can treat it as
-    what leaves an interface.
+    """Make the interface of `arrivals` and redirect arriving packets to it, so that disciplines
+    can shape them like packets that leave an interface.
     """
     by = arrivals(port)
     kind = nested_attributes(_IFLA_LINKINFO, attribute(_IFLA_INFO_KIND, text("ifb")))
@@ -354,8 +352,8 @@ def _chance(share: float) -> int:
 
 
 def _pace(rate_bytes: int) -> bytes:
-    """A rate within netem; zero is none. It makes a packet due no earlier than the one before it,
-    beside what the rate itself takes.
+    """The rate option of netem; zero means none. With a rate, netem releases no packet before an
+    earlier one.
     """
     low = attribute(_NETEM_RATE, struct.pack("=IiIi", min(rate_bytes, _U32_MAX), 0, 0, 0))
     return (

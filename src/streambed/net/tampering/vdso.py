@@ -112,7 +112,7 @@ class ProcessVdso:
         os.close(self._memory)
 
     def content(self) -> bytes:
-        """All of it, as it is now."""
+        """The current bytes of the whole mapping."""
         return self._read(0, len(self._image.content))
 
     @property

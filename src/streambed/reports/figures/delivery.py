@@ -182,17 +182,23 @@ def _chart(history: History, table: pl.DataFrame) -> Chart:
     heads = keyed.group_by("topic", "producer", "head", maintain_order=True).agg(
         pl.col("row").unique(maintain_order=True), pl.col("from_s").min()
     )
-    order = [" " * row for row in range(1, 1 + min(FAULT_ROWS, max(1, faults(history).height)))]
+    free_rows = min(FAULT_ROWS, max(1, faults(history).height))
+    order = [" " * row for row in range(1, 1 + free_rows)]
     for head, readers in heads.select("head", "row").iter_rows():
         order += [head, *readers]
     at = time_axis(history, "from_s"), _row_axis(order)
     grid = cells(keyed.drop("head"), at).properties(height=ROW_PX * len(order))
     producers = heads.select("from_s", row="head", says=pl.format("{} → {}", "producer", "topic"))
-    names = alt.Chart(rows(producers)).mark_text(
+    names = _producer_names(producers, at)
+    return over_faults(history, grid, names, *edges(history), _highlight(history))
+
+
+def _producer_names(producers: pl.DataFrame, at: tuple[alt.X, alt.Y]) -> alt.Chart:
+    text = alt.Chart(rows(producers)).mark_text(
         style="soft", align="left", baseline="middle", fontWeight="bold"
     )
-    named = names.encode(*at, alt.Text("says:N"))
-    return over_faults(history, grid, named, *edges(history), _highlight(history))
+    names: alt.Chart = text.encode(*at, alt.Text("says:N"))
+    return names
 
 
 def _highlight(history: History) -> alt.Chart:

@@ -98,23 +98,20 @@ def _errors(shown: pl.DataFrame) -> Chart:
     axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=240)
     y = alt.Y("way:N", sort=None, title=None, axis=axis)
     base = alt.Chart(rows(drawn)).encode(y)
-    tooltip = [
-        "way:N",
-        *(
-            alt.Tooltip(f"{column}:Q", format=".4~r")
-            for column in ("declared_ms", "measured_ms", "error_ms")
-        ),
-        "packets:N",
-    ]
     unit = "ms too long"
     x = alt.X("error_ms:Q", title=unit, axis=alt.Axis(format="~r"))
-    ticks = [
-        base.mark_tick(style="doubt_name", thickness=2).encode(alt.X(f"{end}:Q", title=unit))
-        for end in ("bound_ms", "least")
-    ]
+    tick = base.mark_tick(style="doubt_name", thickness=2)
+    upper = tick.encode(alt.X("bound_ms:Q", title=unit))
+    lower = tick.encode(alt.X("least:Q", title=unit))
     whisker = base.mark_rule(style="soft").encode(alt.X("low:Q", title=unit), alt.X2("high:Q"))
-    point = base.mark_point(filled=True, size=70, opacity=1).encode(x, tooltip=tooltip)
-    return alt.layer(*ticks, whisker, point).properties(height=18 * shown.height)
+    point = base.mark_point(filled=True, size=70, opacity=1).encode(x, tooltip=_error_tooltip())
+    return alt.layer(upper, lower, whisker, point).properties(height=18 * shown.height)
+
+
+def _error_tooltip() -> list[alt.Tooltip]:
+    numbers = ("declared_ms", "measured_ms", "error_ms")
+    times = [alt.Tooltip(f"{column}:Q", format=".4~r") for column in numbers]
+    return [alt.Tooltip("way:N"), *times, alt.Tooltip("packets:N")]
 
 
 def lateness(history: History) -> Figure | Absent:
@@ -150,21 +147,7 @@ def pressure(history: History) -> Figure | Absent:
         return Absent(
             name=name, title=title, reason="Not available: the run recorded less than 2 s."
         )
-    cores = (
-        series.rates(history, "machine_busy_s", "machine_idle_s", "machine_stolen_s")
-        .group_by("time_s")
-        .agg(cores=pl.col("value").sum())
-    )
-    shared = grown.join(cores, on="time_s", how="left")
-    share = (
-        pl.when(pl.col("metric").is_in(OF_ALL_CORES))
-        .then(pl.col("value") / pl.col("cores"))
-        .otherwise(pl.col("value"))
-    )
-    table = shared.select(
-        "time_s", what=pl.col("metric").replace(SHARES), percent=100 * share
-    ).sort("what", "time_s")
-    table = table.filter(pl.col("time_s").diff().over("what").fill_null(1) > SHORT_S)
+    table = _shares(history, grown)
     chart, says = lines(history, table, by="what", value="percent", unit="%")
     caption = (
         "CPU busy and stolen (all cores, any program of this machine); share of time in which a "
@@ -172,3 +155,17 @@ def pressure(history: History) -> Figure | Absent:
         f"Busy programs alone are no reason for doubt. {says}"
     )
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table)
+
+
+def _shares(history: History, grown: pl.DataFrame) -> pl.DataFrame:
+    """Growth of CPU times as shares: time_s, what, percent."""
+    all_times = series.rates(history, "machine_busy_s", "machine_idle_s", "machine_stolen_s")
+    cores = all_times.group_by("time_s").agg(cores=pl.col("value").sum())
+    of_all_cores = pl.col("metric").is_in(OF_ALL_CORES)
+    per_core = pl.col("value") / pl.col("cores")
+    share = pl.when(of_all_cores).then(per_core).otherwise(pl.col("value"))
+    what = pl.col("metric").replace(SHARES)
+    shares = grown.join(cores, on="time_s", how="left")
+    shares = shares.select("time_s", what=what, percent=100 * share).sort("what", "time_s")
+    passed_s = pl.col("time_s").diff().over("what")
+    return shares.filter(passed_s.fill_null(1) > SHORT_S)

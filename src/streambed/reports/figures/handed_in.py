@@ -10,7 +10,7 @@ import polars as pl
 from streambed.kinds.evidence.readers import hands_in
 from streambed.record import HANDED_IN
 from streambed.record.history import History
-from streambed.reports.figure import Absent, Figure, lines, rows
+from streambed.reports.figure import Absent, Chart, Figure, lines, rows
 
 PREFIX = "table-"
 ROWS_MAX = 100
@@ -66,9 +66,7 @@ def section(directory: Path) -> dict[str, list[Figure | Absent]]:
 
 def _table_figure(path: Path) -> Figure | Absent:
     """A table as bars: the first column names them, the first column of numbers is their length."""
-    name = path.stem
-    words = name.removeprefix(PREFIX).replace("-", " ").replace("_", " ")
-    title = words[:1].upper() + words[1:]
+    name, title = path.stem, _title(path.stem)
     try:
         table = pl.read_csv(path)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -79,18 +77,23 @@ def _table_figure(path: Path) -> Figure | Absent:
         reason = f"{HANDED_IN}/{path.name} needs rows, names first, and a column of numbers."
         return Absent(name=name, title=title, reason=reason)
     few = table.head(ROWS_MAX)
-    label, value = few.columns[0], numbers[0]
-    bars = few.select(pl.col(label).cast(pl.String).alias("name"), pl.col(value).alias("value"))
-    chart = (
-        alt.Chart(rows(bars))
-        .mark_bar()
-        .encode(
-            alt.Y("name:N", title=label, sort=None),
-            alt.X("value:Q", title=value),
-            tooltip=[alt.Tooltip("name:N", title=label), alt.Tooltip("value:Q", title=value)],
-        )
-    )
-    more = table.height - few.height
-    left_out = f" The first {few.height} rows of {table.height}." if more else ""
-    caption = f"As a program handed it in: {HANDED_IN}/{path.name}.{left_out}"
+    chart = _bars(few, label=few.columns[0], value=numbers[0])
+    caption = f"As a program handed it in: {HANDED_IN}/{path.name}."
+    if table.height > few.height:
+        caption += f" The first {few.height} rows of {table.height}."
     return Figure(name=name, title=title, caption=caption, chart=chart, table=table, summary=few)
+
+
+def _title(stem: str) -> str:
+    words = stem.removeprefix(PREFIX).replace("-", " ").replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _bars(table: pl.DataFrame, *, label: str, value: str) -> Chart:
+    bars = table.select(pl.col(label).cast(pl.String).alias("name"), pl.col(value).alias("value"))
+    chart: Chart = alt.Chart(rows(bars)).mark_bar()
+    return chart.encode(
+        alt.Y("name:N", title=label, sort=None),
+        alt.X("value:Q", title=value),
+        tooltip=[alt.Tooltip("name:N", title=label), alt.Tooltip("value:Q", title=value)],
+    )

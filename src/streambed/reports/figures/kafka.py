@@ -82,7 +82,7 @@ def replication(history: History) -> Figure | Absent:
 
 
 def leaders(history: History, until_s: float) -> pl.DataFrame:
-    """Who led each partition from when to when. `dead`: the leader's process was not running,
+    """The leader of each partition over time. `dead`: the leader's process was not running,
     although the controller did not know it yet.
     """
     changes: dict[tuple[str, str], list[LeaderChanged]] = {}

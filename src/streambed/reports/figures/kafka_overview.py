@@ -50,29 +50,27 @@ def _left_out(table: pl.DataFrame) -> str:
 
 def _matrix(table: pl.DataFrame) -> Chart:
     """A dot for each replica: partitions downwards, brokers to the right."""
-    in_sync = pl.col("broker").is_in(pl.col("in_sync"))
-    role = (
-        pl.when(pl.col("broker") == pl.col("leader"))
-        .then(pl.lit(ROLES[0]))
-        .when(in_sync)
-        .then(pl.lit(ROLES[1]))
-        .otherwise(pl.lit(ROLES[2]))
-    )
-    replicas = table.with_columns(broker=pl.col("replicas")).explode("broker")
-    drawn = replicas.select("partition", "broker", role=role)
+    drawn = _replicas(table)
     scale = alt.Scale(domain=list(ROLES), range=list(COLOURS))
     order = drawn["partition"].unique(maintain_order=True).to_list()
-    chart: Chart = (
-        alt.Chart(rows(drawn))
-        .mark_circle(size=110, opacity=1)
-        .encode(
-            alt.X("broker:N", title=None, axis=alt.Axis(orient="top", labelAngle=0)),
-            alt.Y("partition:N", title=None, sort=order),
-            alt.Color("role:N", scale=scale, legend=alt.Legend(title=None)),
-            tooltip=["partition:N", "broker:N", "role:N"],
-        )
+    dots: Chart = alt.Chart(rows(drawn)).mark_circle(size=110, opacity=1)
+    chart = dots.encode(
+        alt.X("broker:N", title=None, axis=alt.Axis(orient="top", labelAngle=0)),
+        alt.Y("partition:N", title=None, sort=order),
+        alt.Color("role:N", scale=scale, legend=alt.Legend(title=None)),
+        tooltip=["partition:N", "broker:N", "role:N"],
     )
     return chart.properties(height=max(2, len(order)) * ROW_PX)
+
+
+def _replicas(table: pl.DataFrame) -> pl.DataFrame:
+    """One row for each replica: partition, broker, role."""
+    leads = pl.col("broker") == pl.col("leader")
+    in_sync = pl.col("broker").is_in(pl.col("in_sync"))
+    leader, follower, behind = map(pl.lit, ROLES)
+    role = pl.when(leads).then(leader).when(in_sync).then(follower).otherwise(behind)
+    replicas = table.with_columns(broker=pl.col("replicas")).explode("broker")
+    return replicas.select("partition", "broker", role=role)
 
 
 def groups(history: History) -> Figure | Absent:

@@ -37,15 +37,11 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
     if not names:
         reason = "There is no switch, so there is no port of one."
         return Absent(name=name, title=title, reason=reason)
-    bytes_per_s = series.rates(history, METRICS[direction])
-    of_switches = bytes_per_s.filter(pl.col("of").is_in(list(names)))
-    if of_switches.is_empty():
+    table = _port_rates(history, names, direction)
+    if table.is_empty():
         reason = "Not available: the run recorded less than 2 s."
         return Absent(name=name, title=title, reason=reason)
-    port = pl.col("of").replace(names)
-    table = of_switches.select("time_s", port=port, bit_per_s=pl.col("value") * 8)
-    sampled = set(table["port"])
-    shown, left_out = _busiest(table, [port for port in names.values() if port in sampled])
+    shown, left_out = _busiest(table, list(names.values()))
     step = max(1.0, series.step_s(end_s(history), max(1, CELLS // len(shown))))
     cells = _cells(table.filter(pl.col("port").is_in(shown)), step)
     caption = (
@@ -64,25 +60,37 @@ def switch_ports(history: History, plan: Plan | None, direction: Direction) -> F
     )
 
 
+def _port_rates(history: History, names: dict[str, str], direction: Direction) -> pl.DataFrame:
+    """Bits per second at these ports: time_s, port, bit_per_s."""
+    bytes_per_s = series.rates(history, METRICS[direction])
+    of_switches = bytes_per_s.filter(pl.col("of").is_in(list(names)))
+    port = pl.col("of").replace(names)
+    return of_switches.select("time_s", port=port, bit_per_s=pl.col("value") * 8)
+
+
 def port_names(plan: Plan | None) -> dict[str, str]:
     """The label of each port of a switch, by its name in the samples; in the plan's order."""
     if plan is None:
         return {}
     switches = [node.name for node in plan.nodes if node.switch]
-    ends = [
-        end
-        for link in plan.links
-        for end in (link.ports, link.ports[::-1])
-        if end[0].node in switches
-    ]
-    ends.sort(key=lambda end: (switches.index(end[0].node), end[0].index))
+    ends = []
+    for link in plan.links:
+        one, other = link.ports
+        ends += [(one, other), (other, one)]
+    of_switches = [end for end in ends if end[0].node in switches]
+    of_switches.sort(key=lambda end: (switches.index(end[0].node), end[0].index))
     return {
         f"{near.node}/{near.interface}": f"{near.node}/{near.interface} → {far.node}"
-        for near, far in ends
+        for near, far in of_switches
     }
 
 
-def _busiest(table: pl.DataFrame, order: list[str]) -> tuple[list[str], str]:
+def _busiest(table: pl.DataFrame, ports: list[str]) -> tuple[list[str], str]:
+    """The ports to draw, in this order, and a sentence on those left out. Ports without samples
+    are not drawn.
+    """
+    sampled = set(table["port"])
+    order = [port for port in ports if port in sampled]
     if len(order) <= ROWS:
         return order, ""
     totals = (
@@ -118,7 +126,26 @@ def _chart(history: History, cells: pl.DataFrame, order: list[str]) -> Chart:
     """One row per port; the topmost rows are left free for the names of faults and doubts."""
     height_px = max(ROW_LEAST_PX, min(ROW_PX, HEIGHT_PX // len(order)))
     free = [" " * count for count in range(1, 1 + max(1, 24 // height_px))]
-    named = height_px >= LABEL_PX
+    legend = alt.Legend(title="bit/s", format="~s", gradientLength=220, titleOrient="left")
+    ramp = alt.Scale(type="sqrt", range="ramp", domainMin=0)
+    tooltip = [
+        alt.Tooltip("port:N"),
+        alt.Tooltip("from_s:Q", format=".1f"),
+        alt.Tooltip("to_s:Q", format=".1f"),
+        alt.Tooltip("bit_per_s:Q", format=".4~s"),
+    ]
+    cell = alt.Chart(rows(cells)).mark_rect(clip=True)
+    grid = cell.encode(
+        time_axis(history, "from_s"),
+        _row_axis([*free, *order], named=height_px >= LABEL_PX),
+        alt.Color("bit_per_s:Q", scale=ramp, legend=legend),
+        alt.X2("to_s:Q"),
+        tooltip=tooltip,
+    ).properties(height=height_px * (len(order) + len(free)))
+    return over_faults(history, grid, *edges(history))
+
+
+def _row_axis(order: list[str], *, named: bool) -> alt.Y:
     extent_px = min(LABELS_PX, CHARACTER_PX * max(map(len, order))) if named else 0
     axis = alt.Axis(
         ticks=False,
@@ -128,30 +155,5 @@ def _chart(history: History, cells: pl.DataFrame, order: list[str]) -> Chart:
         labels=named,
         minExtent=extent_px,
     )
-    y = alt.Y(
-        "port:N",
-        sort=None,
-        title=None,
-        scale=alt.Scale(domain=[*free, *order], paddingInner=0.08, paddingOuter=0),
-        axis=axis,
-    )
-    legend = alt.Legend(title="bit/s", format="~s", gradientLength=220, titleOrient="left")
-    colour = alt.Color(
-        "bit_per_s:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0), legend=legend
-    )
-    tooltip = [
-        "port:N",
-        *(alt.Tooltip(f"{column}:Q", format=".1f") for column in ("from_s", "to_s")),
-    ]
-    cell = alt.Chart(rows(cells)).mark_rect(clip=True)
-    return over_faults(
-        history,
-        cell.encode(
-            time_axis(history, "from_s"),
-            y,
-            colour,
-            alt.X2("to_s:Q"),
-            tooltip=[*tooltip, alt.Tooltip("bit_per_s:Q", format=".4~s")],
-        ).properties(height=height_px * (len(order) + len(free))),
-        *edges(history),
-    )
+    scale = alt.Scale(domain=order, paddingInner=0.08, paddingOuter=0)
+    return alt.Y("port:N", sort=None, title=None, scale=scale, axis=axis)

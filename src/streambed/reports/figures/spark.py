@@ -204,48 +204,51 @@ def job_lag(history: History) -> pl.DataFrame:
             continue
         first, last = taken["acked"].min(), max(event.end for event in events)
         seconds = pl.Series(range(first, last, 1_000_000_000), dtype=pl.Int64)  # type: ignore[arg-type]
-        acked, done = taken["acked"].sort(), taken["taken"].drop_nulls().sort()
-        records = acked.search_sorted(seconds, side="right").cast(pl.Int64) - done.search_sorted(
-            seconds, side="right"
-        ).cast(pl.Int64)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "time_s": (seconds - history.zero_ns) / 1e9,
-                    "job": [job] * len(seconds),
-                    "records": records.cast(pl.Float64),
-                },
-                schema=schema,
-            )
-        )
+        behind = _count_until(taken["acked"], seconds) - _count_until(taken["taken"], seconds)
+        columns = {
+            "time_s": (seconds - history.zero_ns) / 1e9,
+            "job": [job] * len(seconds),
+            "records": behind.cast(pl.Float64),
+        }
+        parts.append(pl.DataFrame(columns, schema=schema))
     return pl.concat(parts)
+
+
+def _count_until(times: pl.Series, ends: pl.Series) -> pl.Series:
+    """For each end, how many times are not after it."""
+    ordered = times.drop_nulls().sort()
+    return ordered.search_sorted(ends, side="right").cast(pl.Int64)
 
 
 def _taken_records(history: History, events: Sequence[Batch]) -> pl.DataFrame:
     """Every acked record of the topics of these batches: acked, taken (the end of its batch)."""
-    ends = [
-        (topic, partition, end, event.end)
-        for event in events
-        for topic, partitions in event.offsets.items()
-        for partition, (_, end) in partitions.items()
-    ]
-    schema = {"topic": pl.String, "partition": pl.Int64, "end": pl.Int64, "taken": pl.Int64}
-    steps = pl.DataFrame(ends, schema=schema, orient="row").sort("end", "taken")
-    first = steps.unique(["topic", "partition", "end"], keep="first", maintain_order=True)
-    records = history.ledger.sent.filter(
-        pl.col("topic").is_in(steps["topic"].unique().to_list())
-        & pl.col("acked").is_not_null()
-        & (pl.col("offset") >= 0)
-    ).select("topic", pl.col("partition", "offset", "acked").cast(pl.Int64))
+    ends = _batch_ends(events)
+    of_topics = pl.col("topic").is_in(ends["topic"].unique().to_list())
+    in_log = pl.col("acked").is_not_null() & (pl.col("offset") >= 0)
+    records = history.ledger.sent.filter(of_topics & in_log)
+    records = records.select("topic", pl.col("partition", "offset", "acked").cast(pl.Int64))
     beyond = records.with_columns(end=pl.col("offset") + 1).sort("end")
     joined = beyond.join_asof(
-        first.sort("end"),
+        ends,
         on="end",
         by=["topic", "partition"],
         strategy="forward",
         check_sortedness=False,
     )
     return joined.select("acked", "taken")
+
+
+def _batch_ends(events: Sequence[Batch]) -> pl.DataFrame:
+    """Where batches end in each partition, and when the first of them did: topic, partition, end,
+    taken; sorted by end.
+    """
+    ends = []
+    for event in events:
+        for topic, partitions in event.offsets.items():
+            ends += [(topic, number, end, event.end) for number, (_, end) in partitions.items()]
+    schema = {"topic": pl.String, "partition": pl.Int64, "end": pl.Int64, "taken": pl.Int64}
+    table = pl.DataFrame(ends, schema=schema, orient="row").sort("end", "taken")
+    return table.unique(["topic", "partition", "end"], keep="first", maintain_order=True)
 
 
 def durations(history: History) -> list[Figure | Absent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -118,17 +119,7 @@ def moments(
     history: History, rates: pl.DataFrame, latencies: pl.DataFrame, step: float
 ) -> pl.DataFrame:
     """What the cursor shows: one row per step, with a column for each value."""
-    table = _steps(history, step).drop("column")
-    injected = faults(history)
-    leaders = kafka.leaders(history, shown_until_s(history))
-    active_faults: list[str] = []
-    leaders_then: list[str] = []
-    for time_s in table["time_s"]:
-        inside = (pl.col("from_s") <= time_s) & (pl.col("to_s") > time_s)
-        active = injected.filter(inside).select(pl.format("{} {}", "fault", "what")).to_series()
-        active_faults.append(", ".join(active))
-        leaders_then.append(_leaders_text(leaders.filter(inside).head(PARTITIONS)))
-    table = table.with_columns(faults=pl.Series(active_faults), leaders=pl.Series(leaders_then))
+    table = _faults_and_leaders(history, _steps(history, step)["time_s"])
     if not rates.is_empty():
         wide = rates.pivot(on="what", index="time_s", values="per_s")
         table = table.join(wide, on="time_s", how="left")
@@ -137,6 +128,19 @@ def moments(
         wide = named.pivot(on="to", index="time_s", values="p99")
         table = table.join(wide, on="time_s", how="left")
     return table.with_columns(pl.selectors.float().round_sig_figs(4))
+
+
+def _faults_and_leaders(history: History, times_s: pl.Series) -> pl.DataFrame:
+    """The active faults and the leaders at each time: time_s, faults, leaders."""
+    injected = faults(history).with_columns(name=pl.format("{} {}", "fault", "what"))
+    leaders = kafka.leaders(history, shown_until_s(history))
+    active_faults: list[str] = []
+    leaders_then: list[str] = []
+    for time_s in times_s:
+        inside = (pl.col("from_s") <= time_s) & (pl.col("to_s") > time_s)
+        active_faults.append(", ".join(injected.filter(inside)["name"]))
+        leaders_then.append(_leaders_text(leaders.filter(inside).head(PARTITIONS)))
+    return pl.DataFrame({"time_s": times_s, "faults": active_faults, "leaders": leaders_then})
 
 
 def _leaders_text(leaders: pl.DataFrame) -> str:
@@ -225,25 +229,34 @@ def _leader_lane(history: History) -> Chart | None:
     order = _partitions_that_moved(spans)
     if not order:
         return None
-    label = pl.when("dead").then(pl.format("{}, dead", "leader")).otherwise("leader")
-    # Bars begin within the plot, so that the name at their beginning can be read.
-    start_s = pl.col("from_s").clip(lower_bound=0)
-    shown = spans.filter(pl.col("partition").is_in(order))
-    shown = shown.with_columns(row="partition", label=label, from_s=start_s)
-    wide = (pl.col("to_s") - pl.col("from_s")) / until_s * 700 >= FEW_PX
-    names = sorted(set(spans["leader"]) - {kafka.NOBODY})
-    colour = alt.Color("leader:N", scale=alt.Scale(domain=names), legend=None)
-    without_leader = "datum.dead || datum.leader == 'nobody'"
-    all_bars = alt.Chart(rows(shown)).encode(_x(history), _names(order))
-    bars = all_bars.mark_bar(clip=True, cornerRadius=3, opacity=0.3).encode(
+    shown = _labelled(spans.filter(pl.col("partition").is_in(order)))
+    at = _x(history), _names(order)
+    bars = alt.Chart(rows(shown)).mark_bar(clip=True, cornerRadius=3, opacity=0.3)
+    bars = bars.encode(
+        *at,
         alt.X2("to_s:Q"),
-        alt.condition(without_leader, alt.value("#888"), colour),
+        _leader_colour(spans["leader"]),
         tooltip=["partition:N", "label:N", "from_s:Q", "to_s:Q"],
     )
-    wide_bars = alt.Chart(rows(shown.filter(wide))).encode(_x(history), _names(order))
-    text = wide_bars.mark_text(style="bar_name", dx=6, clip=True).encode(alt.Text("label:N"))
-    lane: Chart = alt.layer(bars, text)
+    wide = (pl.col("to_s") - pl.col("from_s")) / until_s * 700 >= FEW_PX
+    text = alt.Chart(rows(shown.filter(wide))).mark_text(style="bar_name", dx=6, clip=True)
+    lane: Chart = alt.layer(bars, text.encode(*at, alt.Text("label:N")))
     return lane.properties(height=ROW_PX * len(order))
+
+
+def _labelled(spans: pl.DataFrame) -> pl.DataFrame:
+    """Add row and label. Bars begin within the plot, so that the label can be read."""
+    label = pl.when("dead").then(pl.format("{}, dead", "leader")).otherwise("leader")
+    start_s = pl.col("from_s").clip(lower_bound=0)
+    return spans.with_columns(row="partition", label=label, from_s=start_s)
+
+
+def _leader_colour(leaders: pl.Series) -> Any:
+    """A colour for each broker; grey while a partition has no living leader."""
+    names = sorted(set(leaders) - {kafka.NOBODY})
+    colour = alt.Color("leader:N", scale=alt.Scale(domain=names), legend=None)
+    without_leader = "datum.dead || datum.leader == 'nobody'"
+    return alt.condition(without_leader, alt.value("#888"), colour)
 
 
 def _partitions_that_moved(spans: pl.DataFrame) -> list[str]:
@@ -261,21 +274,20 @@ def _lines(
     legend = alt.Legend(
         orient="top-right", direction="vertical", columns=1, fillColor=None, padding=2, offset=2
     )
+    axis = _lane_axis(format="~s", tickCount=3, tickMinStep=alt.Undefined)
     chart = alt.Chart(rows(drawn.with_columns(pl.col(value).round_sig_figs(4))))
     line = chart.mark_line(clip=True, invalid="break-paths-show-path-domains").encode(
         _x(history, "time_s"),
-        alt.Y(
-            f"{value}:Q",
-            title=unit,
-            scale=alt.Scale(zero=True),
-            axis=_lane_axis(format="~s", tickCount=3, tickMinStep=alt.Undefined),
-        ),
+        alt.Y(f"{value}:Q", title=unit, scale=alt.Scale(zero=True), axis=axis),
         alt.Color(f"{by}:N", scale=alt.Scale(domain=names), legend=legend),
     )
+    return _between_faults_and_doubts(history, line.properties(height=LANE_PX))
+
+
+def _between_faults_and_doubts(history: History, chart: alt.Chart) -> alt.LayerChart:
     injected = faults(history)
     under = [] if injected.is_empty() else [fault_bands(history, injected, bare=True)]
-    line = line.properties(height=LANE_PX)
-    lane: alt.LayerChart = alt.layer(*under, line, *doubt_strip(history, bare=True))  # type: ignore[assignment]
+    lane: alt.LayerChart = alt.layer(*under, chart, *doubt_strip(history, bare=True))  # type: ignore[assignment]
     return lane
 
 
@@ -304,12 +316,18 @@ def _latency_lane(
     near = {name: limit_s for name, limit_s in limits_s.items() if limit_s <= 4 * highest_s}
     if not near:
         return lane
-    table = pl.DataFrame({"name": list(near), "limit_s": list(near.values())})
+    rule, text = _limit_marks(near)
+    limited: Chart = lane + rule + text
+    return limited
+
+
+def _limit_marks(limits_s: dict[str, float]) -> tuple[alt.Chart, alt.Chart]:
+    """A line and a name for each limit of latency."""
+    table = pl.DataFrame({"name": list(limits_s), "limit_s": list(limits_s.values())})
     base = alt.Chart(rows(table)).encode(alt.Y("limit_s:Q"))
     rule = base.mark_rule(style="limit")
     text = base.mark_text(style="limit_name").encode(alt.Text("name:N"), x=alt.value(4))
-    limited: Chart = lane + rule + text
-    return limited
+    return rule, text
 
 
 def _delivery_lane(history: History) -> Chart | None:

@@ -53,13 +53,7 @@ ROWS = 60
 def spans(history: History) -> pl.DataFrame:
     """What lasted: one row for each phase, fault and life of a process."""
     end = end_s(history)
-    phases = history.of(Phase)
-    starts = [history.load_seconds(event.time) for event in phases]
-    names = [f"phase {event.phase}" for event in phases]
-    bars = [
-        (name, "phase", start, to, "")
-        for name, start, to in zip(names, starts, [*starts, end][1:], strict=True)
-    ]
+    bars = _phase_bars(history, end)
     for fault in faults(history).iter_rows(named=True):
         row = f"{fault['fault']} {fault['what']}"
         says = fault["what"] if fault["healed"] else f"{fault['what']}, never healed"
@@ -69,6 +63,17 @@ def spans(history: History) -> pl.DataFrame:
         says = f"on {life['node']}, status {life['status'] or 'not recorded'}"
         bars.append((life["process"], "process", life["start_s"], to, says))
     return pl.DataFrame(bars, schema=SPANS, orient="row")
+
+
+def _phase_bars(history: History, end: float) -> list[tuple[str, str, float, float, str]]:
+    """A bar for each phase, until the next one begins; the last until the end of the run."""
+    phases = history.of(Phase)
+    starts = [history.load_seconds(event.time) for event in phases]
+    ends = [*starts, end][1:]
+    bars = []
+    for event, start, to in zip(phases, starts, ends, strict=True):
+        bars.append((f"phase {event.phase}", "phase", start, to, ""))
+    return bars
 
 
 def moments(history: History) -> pl.DataFrame:
@@ -132,25 +137,19 @@ def timeline(history: History) -> Figure | Absent:
 
 def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: list[str]) -> Chart:
     drawn = pl.col("row").is_in(shown)
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
-    y = alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=shown), axis=axis)
-    at = time_axis(history, "from_s"), y
-    tooltip = [
-        "kind:N",
-        "row:N",
-        "says:N",
-        alt.Tooltip("from_s:Q", format=".2f"),
-        alt.Tooltip("to_s:Q", format=".2f"),
-    ]
+    at = time_axis(history, "from_s"), _row_axis(shown)
+    times = [alt.Tooltip(f"{column}:Q", format=".2f") for column in ("from_s", "to_s")]
+    tooltip = ["kind:N", "row:N", "says:N", *times]
     kind = alt.Color("kind:N", scale=alt.Scale(domain=KINDS), legend=None)
     shapes = alt.Scale(domain=list(MARKS), range=list(MARKS.values()))
     bar = alt.Chart(rows(bars.filter(drawn))).mark_bar(height=9, cornerRadius=2, clip=True)
-    mark = alt.Chart(rows(marks.filter(drawn))).mark_point(
-        size=140, filled=True, style="moment", clip=True
-    )
-    return over_faults(
-        history,
-        bar.encode(*at, kind, alt.X2("to_s:Q"), tooltip=tooltip).properties(height=18 * len(shown)),
-        mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip),
-        named=False,
-    )
+    bar = bar.encode(*at, kind, alt.X2("to_s:Q"), tooltip=tooltip)
+    mark = alt.Chart(rows(marks.filter(drawn)))
+    mark = mark.mark_point(size=140, filled=True, style="moment", clip=True)
+    mark = mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip)
+    return over_faults(history, bar.properties(height=18 * len(shown)), mark, named=False)
+
+
+def _row_axis(order: list[str]) -> alt.Y:
+    axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=170)
+    return alt.Y("row:N", sort=None, title=None, scale=alt.Scale(domain=order), axis=axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -34,14 +35,8 @@ def topology(plan: Plan | None, history: History | None = None) -> Figure | Abse
         )
     history = history or History()
     places = positions(plan)
-    switches = {node.name for node in plan.nodes if node.switch}
     nodes = pl.DataFrame([_node(plan, history, node, places) for node in plan.nodes])
-    flows = flows_bps(history)
-    links = pl.DataFrame(
-        [_link(link, places, switches, flows, history) for link in plan.links],
-        schema=LINKS,
-        orient="row",
-    )
+    links = _link_table(plan, history, places)
     labels = links.height <= LABELS
     height_px = max(280, min(720, 110 * _levels(nodes)))
     chart = alt.layer(*_wires(links, labels=labels), *_nodes(nodes)).properties(height=height_px)
@@ -61,6 +56,15 @@ def topology(plan: Plan | None, history: History | None = None) -> Figure | Abse
         table=links.select("link", "ends", "properties", "mbit_per_s", "fault"),
         fixed_px=WIDTH_PX,
     )
+
+
+def _link_table(
+    plan: Plan, history: History, places: dict[str, tuple[float, float]]
+) -> pl.DataFrame:
+    switches = {node.name for node in plan.nodes if node.switch}
+    flows = flows_bps(history)
+    links = [_link(link, places, switches, flows, history) for link in plan.links]
+    return pl.DataFrame(links, schema=LINKS, orient="row")
 
 
 def flows_bps(history: History) -> dict[tuple[str, str], float]:
@@ -116,22 +120,17 @@ def _link(
     flows: dict[tuple[str, str], float],
     history: History,
 ) -> dict[str, object]:
+    first, second = (port.node for port in link.ports)
     near, far = link.ports
+    # A label is nearer to the host: many links may meet at a switch.
     if near.node in switches and far.node not in switches:
         near, far = far, near
     (x, y), (x2, y2) = places[near.node], places[far.node]
-    first, second = (port.node for port in link.ports)
-    ends = {first, second}
-    hit = [
-        f"F{event.fault + 1} {event.kind}"
-        for event in history.of(Inject)
-        if any(set(pair) == ends for pair in event.links) or ends & set(event.nodes)
-    ]
     return {
         "link": link.name,
         "ends": f"{first} – {second}",
         "properties": properties(link.shapes),
-        "fault": ", ".join(dict.fromkeys(hit)),
+        "fault": _link_faults(history, {first, second}),
         "mbit_per_s": round(flows.get((near.node, near.interface), 0.0) / 1e6, 4),
         "x": x,
         "y": y,
@@ -140,6 +139,16 @@ def _link(
         "label_x": x + (x2 - x) * LABEL_AT,
         "label_y": y + (y2 - y) * LABEL_AT,
     }
+
+
+def _link_faults(history: History, ends: set[str]) -> str:
+    """The faults that hit a link or one of its ends."""
+    hit = []
+    for event in history.of(Inject):
+        hits_link = any(set(pair) == ends for pair in event.links)
+        if hits_link or ends & set(event.nodes):
+            hit.append(f"F{event.fault + 1} {event.kind}")
+    return ", ".join(dict.fromkeys(hit))
 
 
 def _node(
@@ -221,27 +230,22 @@ def _wires(links: pl.DataFrame, *, labels: bool) -> list[alt.Chart]:
 def _nodes(nodes: pl.DataFrame) -> list[alt.Chart]:
     columns = ("node", "address", "components", "leads", "fault")
     tooltip = [alt.Tooltip(f"{column}:N") for column in columns]
-    hosts, switches = (
-        alt.Chart(rows(nodes.filter(pl.col("switch") == kind))) for kind in (False, True)
-    )
+    hosts = alt.Chart(rows(nodes.filter(~pl.col("switch"))))
+    switches = alt.Chart(rows(nodes.filter(pl.col("switch"))))
     hit = alt.Chart(rows(nodes.filter(pl.col("fault") != "")))
-    texts = alt.Chart(rows(nodes)).encode(*_at())
-    marks = [
+    texts = alt.Chart(rows(nodes))
+    return [
         hosts.mark_circle(size=320, style="node").encode(*_at(), tooltip=tooltip),
         switches.mark_square(size=260, style="switch").encode(*_at(), tooltip=tooltip),
         hit.mark_circle(size=340, style="hit_node").encode(*_at(), tooltip=tooltip),
+        *_node_text(texts, "node", style="label", dy=20, fontWeight="bold"),
+        *_node_text(texts, "components", style="soft", dy=34),
+        *_node_text(texts, "leads", style="soft", dy=47),
+        *_node_text(hit, "fault", style="hit_name", dy=-19),
     ]
-    named = [
-        texts.encode(alt.Text("node:N")).mark_text(style=style, dy=20, fontWeight="bold")
-        for style in ("halo", "label")
-    ]
-    about = [
-        texts.encode(alt.Text(f"{column}:N")).mark_text(style=style, dy=dy)
-        for column, dy, colour in (("components", 34, "soft"), ("leads", 47, "soft"))
-        for style in ("halo", colour)
-    ]
-    faults = [
-        hit.encode(*_at(), alt.Text("fault:N")).mark_text(style=style, dy=-19)
-        for style in ("halo", "hit_name")
-    ]
-    return [*marks, *named, *about, *faults]
+
+
+def _node_text(chart: alt.Chart, column: str, *, style: str, **mark: Any) -> list[alt.Chart]:
+    """The text of a column at each node, twice: a halo in the background's colour, then itself."""
+    text = chart.encode(*_at(), alt.Text(f"{column}:N"))
+    return [text.mark_text(style="halo", **mark), text.mark_text(style=style, **mark)]

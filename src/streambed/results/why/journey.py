@@ -73,20 +73,21 @@ class _Epoch:
 
 
 def journey_of(history: History, record: RecordName) -> Journey:
-    """Every step of a record that anything recorded."""
+    """Every recorded step of a record: those with a time first, in order."""
     sent = history.ledger.sent.filter(record.rows()).to_dicts()
     acked = [row for row in sent if row["acked"] is not None]
     timed = [*_sent_steps(history, sent), *_reads(history, record), *_batches(history, sent)]
     afterwards: list[Step] = []
     mechanism = None
     if acked:
-        in_log = _in_log(history, record, acked[0]["topic"])
-        afterwards += [*in_log, *_broker_steps(history, acked[0])]
-        deleted = _deleted(history, acked[0])
-        afterwards += deleted
-        if any(not step.places for step in in_log) and not deleted:
-            timed += _moves(history, acked[0])
-            mechanism = _truncation(history, acked[0])
+        first = acked[0]
+        in_log = _in_log(history, record, first["topic"])
+        deleted = _deleted(history, first)
+        afterwards = [*in_log, *_broker_steps(history, first), *deleted]
+        missing = any(not step.places for step in in_log)
+        if missing and not deleted:
+            timed += _moves(history, first)
+            mechanism = _truncation(history, first)
     timed += _faults(history, timed)
     timed.sort(key=lambda step: step.time or 0)
     afterwards += [*_stored(history, record), *_not_read(history, record, acked)]
@@ -161,7 +162,7 @@ def _acked_in(history: History, batch: Batch) -> int:
 
 
 def _deleted(history: History, row: dict[str, Any]) -> list[Step]:
-    """Whether the log begins after its place at the end of the run."""
+    """A step if the log began after its offset at the end of the run."""
     states = history.of(ClusterState)
     for state in states[-1].partitions if states else ():
         same = (state.topic, state.partition) == (row["topic"], row["partition"])
@@ -197,7 +198,7 @@ def _moves(history: History, row: dict[str, Any]) -> list[Step]:
 
 
 def _leader_changes(history: History, row: dict[str, Any]) -> list[_Epoch]:
-    """One entry per epoch; who is in sync is that of its beginning."""
+    """One entry per epoch, with the replicas in sync at its beginning."""
     changes: list[_Epoch] = []
     for epoch in _epochs(history, row):
         if not changes or changes[-1].epoch != epoch.epoch:
@@ -262,7 +263,7 @@ def _of_partition(row: dict[str, Any]) -> pl.Expr:
 
 
 def _epochs(history: History, row: dict[str, Any]) -> list[_Epoch]:
-    """Who led the partition from when on: by the brokers' files, else by what polls saw."""
+    """The partition's leader epochs: from the brokers' files, else from polled leader changes."""
     clocks = history.of(Clock)
     if history.broker_files is not None and clocks:
         leaders = history.broker_files.leaders.filter(_of_partition(row)).to_dicts()
