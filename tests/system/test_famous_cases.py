@@ -14,7 +14,7 @@ from streambed import Run
 from streambed.record.events import Inject, InjectFailed
 from tests.support.running import only_run, streambed
 
-pytestmark = [pytest.mark.system, pytest.mark.together(60)]
+pytestmark = [pytest.mark.system, pytest.mark.together(60), pytest.mark.timeout(900)]
 
 CASES = ("acks_1", "power", "doubled_batch", "hung_transaction")
 TWINS = ("acks_all", "power_synced", "doubled_batch_guarded", "hung_transaction_timeout")

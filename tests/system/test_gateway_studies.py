@@ -14,7 +14,7 @@ STUDIES = ROOT / "studies" / "gateways"
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(STUDIES / "run.py"), *words]
+    command = [sys.executable, "-m", "studies.gateways.run", *words]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
     )
