@@ -50,7 +50,7 @@ def anomalies(day: Day = "", store: StoreAddress = "traffic.db") -> None:
 
 @contextmanager
 def _open_at(store: str, day: str) -> Iterator[tuple[TrafficStore, int]]:
-    """The open store and the day: the given one, or the newest."""
+    """The open store and the day to show: the given one, or the newest."""
     opened = open_store(store, read_only=True)
     try:
         known = [total.day for total in opened.days()]

@@ -35,15 +35,12 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     if asked and asked != "wheel":
         return java_at(Path(asked))
     passed_over: list[str] = []
-    for path in [] if asked else installed_programs(environment):
+    installed = [] if asked else installed_programs(environment)
+    for path in installed:
         version, build = version_of(path)
         if version in GOOD:
-            return Java(
-                path=path,
-                version=version,
-                build=build,
-                notes=tuple(f"{java}; {path} is used" for java in passed_over),
-            )
+            notes = tuple(f"{java}; {path} is used" for java in passed_over)
+            return Java(path=path, version=version, build=build, notes=notes)
         passed_over.append(f"java {version} at {path} passed over: Spark needs {words(GOOD)}")
     wheel = wheel_java()
     if not wheel:
@@ -53,12 +50,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
             "as a wheel, or set JAVA_HOME."
         )
     version, build = version_of(wheel)
-    return Java(
-        path=wheel,
-        version=version,
-        build=build,
-        notes=tuple(f"{java}; the wheel's Java is used" for java in passed_over),
-    )
+    notes = tuple(f"{java}; the wheel's Java is used" for java in passed_over)
+    return Java(path=wheel, version=version, build=build, notes=notes)
 
 
 def java_at(path: Path) -> Java:

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 from streambed.record import wait_until
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 GATEWAY_LIMIT_S = 120
 QUERY_LIMIT_S = 120
@@ -94,37 +95,56 @@ def train(bootstrap: str, folder: Path) -> None:
     commonly do.
     """
     from pyspark.sql import SparkSession
-    from pyspark.sql import functions as f
 
     spark = SparkSession.builder.getOrCreate()
-    lines = spark.range(100).select(
-        f.to_json(f.struct(f.lit("to be or not to be").alias("line"))).alias("value")
-    )
     if bootstrap:
-        lines.write.format("kafka").option("kafka.bootstrap.servers", bootstrap).option(
-            "topic", "lines"
-        ).save()
-        source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
-        stream = source.option("subscribe", "lines").option("startingOffsets", "earliest").load()
+        lines = kafka_lines(spark, bootstrap)
     else:
-        lines.write.text(str(folder / "lines"))
-        stream = spark.readStream.text(str(folder / "lines"))
-    line = f.from_json(f.col("value").cast("string"), "line string")["line"]
-    counts = stream.select(f.explode(f.split(line, " ")).alias("key")).groupBy("key").count()
-    values = counts.select("key", f.to_json(f.struct("key", "count")).alias("value"))
+        sample_lines(spark).write.text(str(folder / "lines"))
+        lines = spark.readStream.text(str(folder / "lines"))
+    counts = word_counts(lines)
     if bootstrap:
-        sink = values.writeStream.outputMode("update").trigger(availableNow=True).format("kafka")
-        sink = sink.option("kafka.bootstrap.servers", bootstrap).option("topic", "counts")
-        sink.option("checkpointLocation", str(folder / "written")).start().awaitTermination(
-            QUERY_LIMIT_S
-        )
-    called = (
-        values.writeStream.outputMode("update").trigger(availableNow=True).foreachBatch(collect)
-    )
-    called.option("checkpointLocation", str(folder / "called")).start().awaitTermination(
-        QUERY_LIMIT_S
-    )
+        sink = all_at_once(counts).format("kafka").option("kafka.bootstrap.servers", bootstrap)
+        run_query(sink.option("topic", "counts"), checkpoint=folder / "written")
+    run_query(all_at_once(counts).foreachBatch(collect), checkpoint=folder / "called")
     spark.stop()
+
+
+def sample_lines(spark: SparkSession) -> DataFrame:
+    """A hundred lines as JSON."""
+    from pyspark.sql import functions as f
+
+    line = f.struct(f.lit("to be or not to be").alias("line"))
+    return spark.range(100).select(f.to_json(line).alias("value"))
+
+
+def kafka_lines(spark: SparkSession, bootstrap: str) -> DataFrame:
+    """Write the lines to a topic, and return a stream that reads it."""
+    sink = sample_lines(spark).write.format("kafka")
+    sink.option("kafka.bootstrap.servers", bootstrap).option("topic", "lines").save()
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+    return source.option("subscribe", "lines").option("startingOffsets", "earliest").load()
+
+
+def word_counts(lines: DataFrame) -> DataFrame:
+    """How often each word occurs, as keys and values for Kafka."""
+    from pyspark.sql import functions as f
+
+    line = f.from_json(f.col("value").cast("string"), "line string")["line"]
+    words = lines.select(f.explode(f.split(line, " ")).alias("key"))
+    counts = words.groupBy("key").count()
+    return counts.select("key", f.to_json(f.struct("key", "count")).alias("value"))
+
+
+def all_at_once(counts: DataFrame) -> DataStreamWriter:
+    """A writer of updates that takes everything available and ends."""
+    return counts.writeStream.outputMode("update").trigger(availableNow=True)
+
+
+def run_query(writer: DataStreamWriter, *, checkpoint: Path) -> None:
+    """Start a query and wait for its end."""
+    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    query.awaitTermination(QUERY_LIMIT_S)
 
 
 def train_cluster() -> None:
@@ -158,7 +178,7 @@ def load_classes(noted: Path) -> None:
 
 
 def collect(batch: DataFrame, number: int) -> None:
-    """What a job does with a batch in Python."""
+    """Handle a batch in Python, as jobs with foreachBatch do."""
     batch.repartition(2).count()
     batch.collect()
 

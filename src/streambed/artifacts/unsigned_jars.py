@@ -25,7 +25,7 @@ def unsigned_copy(jar: Path) -> Path:
 
 
 def unsigned_copies(pyspark_home: Path) -> list[Path]:
-    """The copies that are used."""
+    """The copies that exist, in the order of pyspark's jars."""
     copies = [_copy_path(jar) for jar in sorted((pyspark_home / "jars").glob("*.jar"))]
     return [copy for copy in copies if copy.exists()]
 

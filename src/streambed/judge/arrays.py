@@ -45,7 +45,7 @@ class Sends:
     """By number: `Topic.clients`."""
     sequence: Int64s
     place: Int64s
-    """Where the broker put it; NONE if the client was not told."""
+    """Where the broker stored it; NONE if the client does not know."""
     outcome: Int8s
     """`record.ledger.schemas.Outcome`"""
     life: Int16s
@@ -69,7 +69,7 @@ class Reads:
     time: Int64s
     """When the poll returned that it was in."""
     tenure: Int32s
-    """Its number in `Topic.tenures`; NONE if no assignment was noted."""
+    """Its number in `Topic.tenures`; NONE if no assignment was recorded."""
     transaction: Int32s
     """The reader's transaction; NONE outside of transactions."""
     client: Int32s

@@ -17,7 +17,7 @@ def diverged_replicas(view: View) -> Finding:
     """A22: two brokers have different batches for the same offsets and the same leader epoch."""
     batches = view.facts.replicas
     if view.facts.compacted:
-        return Finding(anomaly="A22", not_judged="compaction writes batches anew on each broker")
+        return Finding(anomaly="A22", not_judged="compaction rewrites batches on each broker")
     if batches is None and view.facts.existing:
         return Finding(anomaly="A22", not_judged="the files of an existing cluster are not read")
     if batches is None:

@@ -78,7 +78,7 @@ class RunIndex:
     def __init__(self, rising: Int64s) -> None:
         first = np.ones(len(rising), bool)
         np.not_equal(rising[1:], rising[:-1], out=first[1:])
-        rows = np.flatnonzero(first)  # A number that stands twice is found where it stands first.
+        rows = np.flatnonzero(first)  # A number that occurs twice is found at its first row.
         keys = rising if len(rows) == len(rising) else rising[rows]
         begins = np.ones(len(rows), bool)
         begins[1:] = (keys[1:] - keys[:-1] != 1) | (rows[1:] - rows[:-1] != 1)
@@ -134,7 +134,7 @@ class Rows:
 
 
 def _compact(piece: Numbers, kind: type[np.generic]) -> Numbers:
-    """A piece that does not hold on to the batch that it is a part of."""
+    """A copy of a piece, so that its batch can be freed."""
     if len(piece) and piece[0] == piece[-1] and bool((piece == piece[0]).all()):
         return np.broadcast_to(piece[:1].astype(kind), len(piece))
     return piece.astype(kind, copy=True)

@@ -84,14 +84,19 @@ def _miss_edges(view: View) -> Edges:
             continue
         readers, highest = _highest_read(log, reads, rows)
         transaction, partition = readers[:, 0], readers[:, 1]
-        following = np.minimum(highest + 1, len(log) - 1)
-        record = log.record[following]
-        there = (highest >= 0) & (following > highest)
-        there &= partition_of(log.place[following]) == partition
-        there &= (record >= 0) & (record < len(view.sends))
-        sources.append(transaction[there].astype(np.int64))
-        targets.append(view.sends.transaction[record[there]].astype(np.int64))
+        record = _next_records(log, highest, partition)
+        sent = (record >= 0) & (record < len(view.sends))
+        sources.append(transaction[sent].astype(np.int64))
+        targets.append(view.sends.transaction[record[sent]].astype(np.int64))
     return _between(np.concatenate(sources), np.concatenate(targets))
+
+
+def _next_records(log: Log, index: Int64s, partition: Int64s) -> Int64s:
+    """The record after each index in the same partition of the log; NONE if there is none."""
+    following = np.minimum(index + 1, len(log) - 1)
+    exists = (index >= 0) & (following > index)
+    exists &= partition_of(log.place[following]) == partition
+    return np.where(exists, log.record[following], NONE)
 
 
 def _highest_read(log: Log, reads: Reads, rows: Int64s) -> tuple[Int64s, Int64s]:

@@ -17,7 +17,9 @@ def unseen(view: View) -> Finding:
     Beyond the last record that a group saw it is undecided, unless the group had caught up.
     """
     place, in_log = _written_places(view)
-    count, undecided, evidence, records = 0, 0, [], []
+    count, undecided = 0, 0
+    records: list[Int64s] = []
+    evidence: list[Evidence] = []
     for group, reads in view.reads.items():
         seen = np.zeros(view.topic.record_count, bool)
         seen[with_identity(reads.record)] = True
@@ -29,15 +31,7 @@ def unseen(view: View) -> Finding:
         undecided += int(unsure.sum())
         count += len(missed)
         records.append(missed)
-        evidence += [
-            Evidence(
-                text=f"{{record}} was written at {{place}}, and {group} never saw it",
-                record=int(record),
-                place=int(place[record]),
-                group=group,
-            )
-            for record in missed[:SHOWN]
-        ]
+        evidence += _evidence_of_unseen(group, place, missed)
     return Finding(
         anomaly="A2",
         count=count,
@@ -48,10 +42,18 @@ def unseen(view: View) -> Finding:
     )
 
 
+def _evidence_of_unseen(group: str, place: Int64s, missed: Int64s) -> list[Evidence]:
+    text = f"{{record}} was written at {{place}}, and {group} never saw it"
+    return [
+        Evidence(text=text, record=int(record), place=int(place[record]), group=group)
+        for record in missed[:SHOWN]
+    ]
+
+
 def _written_places(view: View) -> tuple[Int64s, Bools]:
     """Where each record of the topic is, and whether a group must see it.
 
-    What the log has is written, also if its producer was killed before it could note it.
+    What the log has is written, even if its producer was killed before it could record it.
     """
     place, wanted = view.written_place, view.written
     unsent = np.full(len(view.topic.strangers), NONE, np.int64)
@@ -86,22 +88,35 @@ def _deleted_before(view: View, group: str, place: Int64s) -> Bools:
 
 def _not_wanted(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
     """Whether a place lies before the one at which the group began to read its partition."""
+    begins = _first_positions(view, group)
+    partitions = partition_of(place)
+    wanted = np.zeros(len(place), bool)
+    for partition in np.unique(partitions[place >= 0]).tolist():
+        begin = begins.get(partition)
+        if begin is None and group in view.facts.latest_groups:
+            begin = _first_offset_read(reads, partition)
+        wanted |= (partitions == partition) & ((place & OFFSET_MASK) >= (begin or 0))
+    return ~wanted & (place >= 0)
+
+
+def _first_positions(view: View, group: str) -> dict[int, int]:
+    """The offset from which a group wants each partition, by its first assignment of it."""
     tenures = view.topic.tenures
     begins: dict[int, int] = {}
-    for row in np.flatnonzero(tenures.group == view.topic.groups.known(group)):
+    for row in np.flatnonzero(tenures.group == view.topic.groups.known(group)).tolist():
         partition, start = int(tenures.partition[row]), int(tenures.start[row])
-        origin = view.topic.words.words[tenures.origin[row]] if tenures.origin[row] >= 0 else ""
-        if partition not in begins and start >= 0:  # They are sorted by time.
-            begins[partition] = 0 if origin in ("earliest", "all") else start
-    wanted = np.zeros(len(place), bool)
-    for partition in np.unique(partition_of(place[place >= 0])):
-        inside = partition_of(place) == partition
-        begin = begins.get(int(partition))
-        if begin is None and group in view.facts.latest_groups:
-            own = reads.place[partition_of(reads.place) == partition]
-            begin = int(own.min()) & OFFSET_MASK if len(own) else OFFSET_MASK
-        wanted |= inside & ((place & OFFSET_MASK) >= (begin or 0))
-    return ~wanted & (place >= 0)
+        if partition in begins or start < 0:  # They are sorted by time.
+            continue
+        origin = int(tenures.origin[row])
+        from_start = origin >= 0 and view.topic.words.words[origin] in ("earliest", "all")
+        begins[partition] = 0 if from_start else start
+    return begins
+
+
+def _first_offset_read(reads: Reads, partition: int) -> int:
+    """The lowest offset that a group read of a partition; the highest possible if it read none."""
+    own = reads.place[partition_of(reads.place) == partition]
+    return int(own.min()) & OFFSET_MASK if len(own) else OFFSET_MASK
 
 
 def _beyond(view: View, group: str, reads: Reads, place: Int64s) -> Bools:
@@ -124,29 +139,24 @@ def rereads(view: View) -> Finding:
 
     After a hand-over a group may read again what was not committed: at least once allows it.
     """
-    count, allowed, undecided, evidence, records = 0, 0, 0, [], []
+    count, allowed, undecided = 0, 0, 0
+    records: list[Int64s] = []
+    evidence: list[Evidence] = []
     for group, reads in view.reads.items():
         rows = _read_before(reads)
         if not len(rows):
             continue
         tenure = reads.tenure[rows]
-        noted = tenure != NONE
-        undecided += int((~noted).sum())
-        wrong = noted & (_again_in_tenure(reads, rows) | rewinding_tenures(view, group)[tenure])
-        allowed += int((noted & ~wrong).sum())
+        known = tenure != NONE
+        undecided += int((~known).sum())
+        again = _again_in_tenure(reads, rows)
+        rewound = rewinding_tenures(view, group)[tenure]
+        wrong = known & (again | rewound)
+        allowed += int((known & ~wrong).sum())
         offenders = rows[wrong]
         count += len(offenders)
         records.append(reads.record[offenders].astype(np.int64))
-        evidence += [
-            Evidence(
-                text=f"{group} read {{record}} at {{place}} again",
-                record=int(reads.record[row]),
-                place=int(reads.place[row]),
-                group=group,
-                end=int(reads.time[row]),
-            )
-            for row in offenders[:SHOWN]
-        ]
+        evidence += _evidence_of_rereads(group, reads, offenders)
     return Finding(
         anomaly="A20",
         count=count,
@@ -158,11 +168,24 @@ def rereads(view: View) -> Finding:
     )
 
 
+def _evidence_of_rereads(group: str, reads: Reads, rows: Int64s) -> list[Evidence]:
+    return [
+        Evidence(
+            text=f"{group} read {{record}} at {{place}} again",
+            record=int(reads.record[row]),
+            place=int(reads.place[row]),
+            group=group,
+            end=int(reads.time[row]),
+        )
+        for row in rows[:SHOWN]
+    ]
+
+
 def _read_before(reads: Reads) -> Int64s:
     """The rows at whose place the group had read before, in order of time."""
     by_partition = reads.place[stable_order(np.maximum(partition_of(reads.place), 0))]
     if bool((np.diff(by_partition) > 0).all()):
-        return np.empty(0, np.int64)  # As it is without faults: no place comes twice.
+        return np.empty(0, np.int64)  # The usual case without faults: no place occurs twice.
     order = np.lexsort((np.arange(len(reads)), reads.time, reads.place))
     again = np.flatnonzero(np.diff(reads.place[order]) == 0) + 1
     rows = order[again]

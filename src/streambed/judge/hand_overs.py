@@ -37,7 +37,7 @@ class _HandOver:
 
 
 def hand_overs(view: View) -> Finding:
-    """A17: tenures that skip records or go back behind a commit, and commits of unread records."""
+    """A17: tenures that skip records or rewind behind a commit, and commits of unread records."""
     evidence: list[Evidence] = []
     missing, excused = "", 0
     for group, reads in view.reads.items():
@@ -110,31 +110,39 @@ def _records_between(log: Log, first: int, past: int) -> int:
 
 def _hand_overs(view: View, group: str, reads: Reads) -> Iterator[_HandOver]:
     """The tenures of a group with a known start, by time."""
-    tenures, commits = view.topic.tenures, view.topic.commits
+    tenures = view.topic.tenures
     number = view.topic.groups.known(group)
     last_place, last_time = _last_rows(view, reads)
     of_group = (tenures.group == number) & (tenures.start >= 0)
     for partition in np.unique(tenures.partition[of_group]).tolist():
         rows = np.flatnonzero(of_group & (tenures.partition == partition)).tolist()
-        mine = (commits.group == number) & (commits.partition == partition)
-        times, offsets = commits.time[mine], commits.offset[mine]
+        committed = _committed_before(view, number, partition, rows)
         read_to, read_at = NONE, NONE
-        for tenure in rows:
-            known = int(np.searchsorted(times, tenures.began[tenure], side="right"))
+        for tenure, offset in zip(rows, committed, strict=True):
             yield _HandOver(
                 tenure=tenure,
                 partition=partition,
                 start=int(tenures.start[tenure]),
                 read_to=read_to,
                 read_at=read_at,
-                committed=int(offsets[known - 1]) if known else NONE,
+                committed=offset,
             )
             read_to = max(read_to, _offset_reached(view, tenure, last_place))
             read_at = max(read_at, int(last_time[tenure]))
 
 
+def _committed_before(view: View, group: int, partition: int, tenures: list[int]) -> list[int]:
+    """The last offset that a group had committed when each tenure began; NONE if there is none."""
+    commits = view.topic.commits
+    mine = (commits.group == group) & (commits.partition == partition)
+    offsets = np.append(np.int64(NONE), commits.offset[mine])
+    began = view.topic.tenures.began[tenures]
+    earlier = np.searchsorted(commits.time[mine], began, side="right")
+    return [int(offset) for offset in offsets[earlier]]
+
+
 def _offset_reached(view: View, tenure: int, last_place: Int64s) -> int:
-    """The offset after the last record that a tenure noted, or where it began."""
+    """The offset after the last record that a tenure read, or where it began."""
     if last_place[tenure] == NONE:
         return int(view.topic.tenures.start[tenure])
     return (int(last_place[tenure]) & OFFSET_MASK) + 1

@@ -16,7 +16,7 @@ from streambed.record.ledger.schemas import Outcome
 
 @dataclass(frozen=True)
 class _Claims:
-    """Who claims that a record is at a place."""
+    """Claims of acks, polls or read-backs that a record is at a place."""
 
     place: Int64s
     record: Int32s
@@ -29,27 +29,16 @@ def inconsistent_offsets(view: View) -> Finding:
     base = view.uncommitted if view.uncommitted is not None else view.committed
     log = base if base is not None else view.inferred
     clashes = [_clashes(_claims_sorted(log.place, log.record))]
-    leftovers = []
+    unlogged = []
     for claims in _claims(view, log):
         index = log.index_of(claims.place) if claims.index is None else claims.index
-        other = log.record[np.maximum(index, 0)] if len(log) else index
-        differs = (index != NONE) & (other != claims.record) & (other != NONE)
-        if differs.any():
-            place, record = claims.place[differs], claims.record[differs]
-            clashes.append(
-                _Clashes(place, other[differs].astype(np.int64), record.astype(np.int64))
-            )
+        clashes.append(_clashes_with_log(log, claims, index))
         absent = index == NONE
-        leftovers.append(_Claims(claims.place[absent], claims.record[absent]))
-    if leftovers:
-        clashes.append(
-            _clashes(
-                _claims_sorted(
-                    np.concatenate([claims.place for claims in leftovers]),
-                    np.concatenate([claims.record for claims in leftovers]),
-                )
-            )
-        )
+        unlogged.append(_Claims(claims.place[absent], claims.record[absent]))
+    if unlogged:
+        place = np.concatenate([claims.place for claims in unlogged])
+        record = np.concatenate([claims.record for claims in unlogged])
+        clashes.append(_clashes(_claims_sorted(place, record)))
     return _finding_of(clashes)
 
 
@@ -58,6 +47,14 @@ class _Clashes:
     place: Int64s
     one: Int64s
     two: Int64s
+
+
+def _clashes_with_log(log: Log, claims: _Claims, index: Int32s | Int64s) -> _Clashes:
+    """Claims of another record than the log has there; `index` is where each place is in it."""
+    logged = log.record[np.maximum(index, 0)] if len(log) else index
+    differs = (index != NONE) & (logged != claims.record) & (logged != NONE)
+    one, two = logged[differs].astype(np.int64), claims.record[differs].astype(np.int64)
+    return _Clashes(claims.place[differs], one, two)
 
 
 def _claims(view: View, log: Log) -> list[_Claims]:
@@ -123,7 +120,8 @@ def vanished_reads(view: View) -> Finding:
     if view.facts.compacted:
         return Finding(anomaly="A18", not_judged="a compacted topic keeps the last record of a key")
     count, undecided, missing = 0, 0, ""
-    records, evidence = [], []
+    records: list[Int64s] = []
+    evidence: list[Evidence] = []
     for group, reads in view.reads.items():
         gone = _gone(view, group, reads)
         if gone is None:
@@ -133,21 +131,11 @@ def vanished_reads(view: View) -> Finding:
         rows = rows[~view.below_start(reads.place[rows])]
         unsure = view.start_unknown(reads.place[rows])
         undecided += int(unsure.sum())
-        rows = rows[~unsure]
-        _, once = np.unique(reads.place[rows], return_index=True)
-        count += len(once)
-        records.append(reads.record[rows[once]].astype(np.int64))
-        text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
-        evidence += [
-            Evidence(
-                text=text,
-                record=int(reads.record[row]),
-                place=int(reads.place[row]),
-                group=group,
-                start=int(reads.time[row]),
-            )
-            for row in rows[once][:SHOWN]
-        ]
+        _, first = np.unique(reads.place[rows[~unsure]], return_index=True)
+        vanished = rows[~unsure][first]
+        count += len(vanished)
+        records.append(reads.record[vanished].astype(np.int64))
+        evidence += _evidence_of_vanished(group, reads, vanished)
     return Finding(
         anomaly="A18",
         count=count,
@@ -159,8 +147,22 @@ def vanished_reads(view: View) -> Finding:
     )
 
 
+def _evidence_of_vanished(group: str, reads: Reads, rows: Int64s) -> list[Evidence]:
+    text = f"{group} read {{record}} at {{place}}, where the log has nothing now"
+    return [
+        Evidence(
+            text=text,
+            record=int(reads.record[row]),
+            place=int(reads.place[row]),
+            group=group,
+            start=int(reads.time[row]),
+        )
+        for row in rows[:SHOWN]
+    ]
+
+
 def _gone(view: View, group: str, reads: Reads) -> Bools | None:
-    """Whether the log has nothing at the place of each row; None if no read-back tells."""
+    """Whether the log has nothing at the place of each row; None if it is unknown."""
     log = view.log_of(group)
     absent: Bools = np.zeros(len(reads), bool)
     if not len(reads):

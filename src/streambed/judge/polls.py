@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from streambed.judge.arrays import OFFSET_BITS, Reads
-from streambed.judge.columns import NONE, Bools, Int64s
+from streambed.judge.columns import NONE, Bools, Int8s, Int32s, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.view import View, stable_order
 from streambed.record.ledger.schemas import Outcome
@@ -35,7 +35,7 @@ class _Steps:
 
 
 def poll_orders(view: View) -> list[Finding]:
-    """A6 to A9 of all groups."""
+    """A6 to A9: skipped and repeated records within and between polls, for all groups."""
     findings = {name: Finding(anomaly=name) for name in TEXTS}
     for group, reads in view.reads.items():
         missing = _why_not(view, group, reads)
@@ -62,24 +62,30 @@ def _why_not(view: View, group: str, reads: Reads) -> str:
 
 
 def _steps(view: View, group: str, reads: Reads) -> _Steps:
-    index = view.indexes(group)
-    # The others vanished, or were deleted: they have no neighbours.
-    rows = np.flatnonzero((index != NONE) & (reads.tenure != NONE))
-    rows = rows[stable_order(reads.tenure[rows])]
-    index = index[rows]
+    rows = _rows_by_tenure(view, group, reads)
+    index = view.indexes(group)[rows]
     starts = np.flatnonzero(np.diff(reads.tenure[rows], prepend=np.int32(NONE)) != 0)
     internal = _same_poll_as_before(reads.time[rows], starts)
-    before = np.arange(len(rows)) - 1
     external = np.flatnonzero(~internal)
+    before = np.arange(len(rows)) - 1
     before[external] = _last_successful(view, reads, rows, starts, external)
-    judged = before >= 0
-    distance = np.zeros(len(rows), np.int64)
-    distance[judged] = index[judged] - index[before[judged]]
+    follows = before >= 0
     first = before == NONE
+    distance = np.zeros(len(rows), np.int64)
+    distance[follows] = index[follows] - index[before[follows]]
     distance[first] = _from_start(view, group, reads, rows[first], index[first])
-    chosen = judged | first
-    earlier = np.where(before >= 0, rows[np.maximum(before, 0)], NONE)
-    return _Steps(earlier[chosen], rows[chosen], distance[chosen], internal[chosen])
+    earlier = np.where(follows, rows[np.maximum(before, 0)], NONE)
+    judged = follows | first
+    return _Steps(earlier[judged], rows[judged], distance[judged], internal[judged])
+
+
+def _rows_by_tenure(view: View, group: str, reads: Reads) -> Int64s:
+    """The rows whose place is in the log, by tenure, in the order of the polls.
+
+    The others vanished, or were deleted: they have no neighbours.
+    """
+    rows = np.flatnonzero((view.indexes(group) != NONE) & (reads.tenure != NONE))
+    return rows[stable_order(reads.tenure[rows])]
 
 
 def _same_poll_as_before(time: Int64s, starts: Int64s) -> Bools:
@@ -106,9 +112,7 @@ def _last_successful(
     if not len(rows) or int(transaction.max()) < 0:
         previous = external - 1
         return np.where(previous < tenure_start, NONE, previous)
-    outcome = np.full(len(rows), Outcome.WRITTEN, np.int8)
-    inside = transaction >= 0
-    outcome[inside] = view.topic.transactions.outcome[transaction[inside]]
+    outcome = _outcomes_of_reads(view, transaction)
     earlier = np.maximum(external - 1, 0)
     last = _last_with(outcome == Outcome.WRITTEN)[earlier]
     doubt = _last_with(outcome == Outcome.UNKNOWN)[earlier]
@@ -116,6 +120,14 @@ def _last_successful(
     last = np.where(first | (last < tenure_start), NONE, last)
     in_doubt = ~first & (doubt >= tenure_start) & (doubt > last)
     return np.where(in_doubt, UNJUDGED, last)
+
+
+def _outcomes_of_reads(view: View, transaction: Int32s) -> Int8s:
+    """How the transaction of each read ended; a read outside of any counts as committed."""
+    outcome = np.full(len(transaction), Outcome.WRITTEN, np.int8)
+    inside = transaction >= 0
+    outcome[inside] = view.topic.transactions.outcome[transaction[inside]]
+    return outcome
 
 
 def _last_with(mask: Bools) -> Int64s:
@@ -131,7 +143,7 @@ def _from_start(view: View, group: str, reads: Reads, rows: Int64s, index: Int64
     start = tenures.start[tenure]
     place = (tenures.partition[tenure] << OFFSET_BITS) | np.maximum(start, 0)
     distance: Int64s = index - np.searchsorted(log.place, place) + 1
-    # A position before the log's start is moved there by Kafka.
+    # Kafka moves a position before the start of the log to the start.
     return np.where(start < 0, 1, distance)
 
 

@@ -27,8 +27,9 @@ def send_orders(view: View) -> list[Finding]:
     transaction = view.sends.transaction
     together = same & (transaction[after] >= 0) & (transaction[after] == transaction[before])
     falls = place[after] <= place[before]
+    rises = together & ~falls
     masks = {
-        "A10": together & ~falls & _apart(view, place, before, after, together & ~falls),
+        "A10": rises & _apart(view, place, before, after, rises),
         "A11": together & falls,
         "A12": same & ~together & falls,
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from streambed.judge.columns import NONE, Bools
+from streambed.judge.arrays import Reads
+from streambed.judge.columns import NONE, Bools, Int64s
 from streambed.judge.findings import SHOWN, Evidence, Finding
 from streambed.judge.view import View
 from streambed.judge.writes import NO_READ_BACK
@@ -17,28 +18,32 @@ def precommitted_reads(view: View) -> Finding:
     """A13: a transaction polls a record that it sent itself."""
     if not view.reads_in_transactions:
         return Finding(anomaly="A13", not_judged=NO_READS_IN_TRANSACTIONS)
-    records, evidence = [], []
+    records: list[Int64s] = []
+    evidence: list[Evidence] = []
     for group, reads in view.reads.items():
-        rows = np.flatnonzero(
-            (reads.transaction >= 0) & (reads.record >= 0) & (reads.record < len(view.sends))
-        )
-        own = view.sends.transaction[reads.record[rows]] == reads.transaction[rows]
-        rows = rows[own]
+        of_producer = (reads.record >= 0) & (reads.record < len(view.sends))
+        rows = np.flatnonzero(of_producer & (reads.transaction >= 0))
+        sent_in = view.sends.transaction[reads.record[rows]]
+        rows = rows[sent_in == reads.transaction[rows]]
         records.append(reads.record[rows].astype(np.int64))
-        evidence += [
-            Evidence(
-                text="{record} at {place} was read by the transaction that sent it",
-                record=int(reads.record[row]),
-                place=int(reads.place[row]),
-                group=group,
-                end=int(reads.time[row]),
-            )
-            for row in rows[:SHOWN]
-        ]
+        evidence += _evidence_of_precommitted(group, reads, rows)
     offenders = np.concatenate(records) if records else np.empty(0, np.int64)
     return Finding(
         anomaly="A13", count=len(offenders), records=offenders, evidence=tuple(evidence[:SHOWN])
     )
+
+
+def _evidence_of_precommitted(group: str, reads: Reads, rows: Int64s) -> list[Evidence]:
+    return [
+        Evidence(
+            text="{record} at {place} was read by the transaction that sent it",
+            record=int(reads.record[row]),
+            place=int(reads.place[row]),
+            group=group,
+            end=int(reads.time[row]),
+        )
+        for row in rows[:SHOWN]
+    ]
 
 
 def torn_transactions(view: View) -> Finding:
@@ -50,22 +55,23 @@ def torn_transactions(view: View) -> Finding:
         return Finding(anomaly="A19", not_judged="a compacted topic keeps the last record of a key")
     if view.committed is None:
         return Finding(anomaly="A19", missing=NO_READ_BACK)
-    sends = view.sends
-    part = (sends.transaction >= 0) & (sends.outcome != Outcome.NOT_WRITTEN)
-    part &= ~view.below_start(sends.place)
-    whole = np.bincount(sends.transaction[part], minlength=count)
+    transaction = view.sends.transaction
+    part = (transaction >= 0) & (view.sends.outcome != Outcome.NOT_WRITTEN)
+    part &= ~view.below_start(view.sends.place)
     shown = part & (view.in_log > 0)
-    visible = np.bincount(sends.transaction[shown], minlength=count)
+    whole = np.bincount(transaction[part], minlength=count)
+    visible = np.bincount(transaction[shown], minlength=count)
     if view.elsewhere.lost or view.elsewhere.visible.any():
-        whole, visible = whole + view.elsewhere.whole, visible + view.elsewhere.visible
+        whole = whole + view.elsewhere.whole
+        visible = visible + view.elsewhere.visible
     torn = np.flatnonzero((visible > 0) & (visible < whole))
-    evidence = [
-        _torn(
-            view, int(transaction), part, shown, f"{visible[transaction]} of {whole[transaction]}"
-        )
-        for transaction in torn[:SHOWN]
-    ]
-    records = np.flatnonzero(part & np.isin(sends.transaction, torn)) if len(torn) else torn
+    if not len(torn):
+        return Finding(anomaly="A19")
+    evidence = []
+    for number in torn[:SHOWN].tolist():
+        share = f"{visible[number]} of {whole[number]}"
+        evidence.append(_torn(view, number, part, shown, share))
+    records = np.flatnonzero(part & np.isin(transaction, torn))
     return Finding(anomaly="A19", count=len(torn), records=records, evidence=tuple(evidence))
 
 

@@ -102,7 +102,7 @@ class View:
 
     @cached_property
     def seen_by_unknown(self) -> Bools:
-        """Whether a group read a record of which nobody knows whether it reads uncommitted ones."""
+        """Whether a group of unknown isolation level read a record."""
         seen = np.zeros(self.topic.record_count, bool)
         for group in self.facts.unknown_isolation_groups & set(self.reads):
             seen[with_identity(self.reads[group].record)] = True
@@ -146,7 +146,7 @@ class View:
 
     @cached_property
     def written(self) -> Bools:
-        """Whether a send is written for sure: acknowledged, or proven."""
+        """Whether a send is certainly written: acknowledged, or proven."""
         acknowledged: Bools = self.sends.outcome == Outcome.WRITTEN
         return acknowledged | self.proven
 

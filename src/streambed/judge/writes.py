@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from streambed.judge.arrays import Log
@@ -18,8 +20,8 @@ START_UNKNOWN = "they may have been deleted: the start of the log is unknown"
 def lost_writes(view: View) -> Finding:
     """A1: written, and not in the log that was read back.
 
-    Without a read-back as Jepsen defines it: written below the last place that anybody read, and
-    not read by anyone.
+    Without a read-back as Jepsen defines it: written below the last place that any reader read,
+    and read by none.
     """
     if view.facts.compacted:
         return Finding(anomaly="A1", not_judged="a compacted topic keeps the last record of a key")
@@ -48,37 +50,34 @@ def _no_outcome(view: View) -> str:
 
 
 def _anonymous(view: View) -> Bools:
-    """Whether a record is of a program of the user that may write no identity into its records."""
+    """Whether each record is of a user's program that may write no identity into its records."""
     anonymous = np.zeros(len(view.topic.clients) + 1, bool)
     for name in view.facts.anonymous_producers:
         anonymous[view.topic.clients.known(name)] = True
     anonymous[NONE] = False
     if anonymous.any():
         found = view.sends.producer[view.in_log > 0]
-        anonymous[found] = False  # One that was found tells that they do carry it.
+        anonymous[found] = False  # One found record proves that its producer writes identities.
     return anonymous[view.sends.producer]
 
 
 def _lost_below_reads(view: View) -> Finding:
+    """A1 without a read-back."""
     log = view.inferred
-    index = np.cumsum(np.diff(log.place, prepend=np.int64(NONE)) != 0)
-    first = np.full(view.topic.record_count + 1, NONE, np.int64)
-    last = first.copy()
-    first[log.record[::-1]], last[log.record] = index[::-1], index
-    first[NONE] = last[NONE] = NONE
-    place_of_index = np.append(np.int64(NONE), log.place[np.diff(index, prepend=0) != 0])
+    order = _InferredOrder.of(log, view.topic.record_count)
     seen = np.zeros(view.topic.record_count, bool)
-    bound = np.full(max(1, 1 + int(partition_of(place_of_index).max())), NONE, np.int64)
+    furthest = np.full(order.partition_count, NONE, np.int64)
     for reads in view.reads.values():
         records = with_identity(reads.record)
         seen[records] = True
-        reached = first[records][first[records] >= 0]
-        np.maximum.at(bound, partition_of(place_of_index[reached]), reached)
+        indexes = order.first[records]
+        reached = indexes[indexes >= 0]
+        np.maximum.at(furthest, order.partitions_at(reached), reached)
     unread = view.written & ~seen[: len(view.sends)]
-    at = last[: len(view.sends)]
-    partition = partition_of(place_of_index[np.maximum(at, 0)])
-    must_read = unread & (at >= 0) & (at <= bound[np.maximum(partition, 0)])
-    lost = np.flatnonzero(must_read)
+    index = order.last[: len(view.sends)]
+    partition = order.partitions_at(np.maximum(index, 0))
+    below_reads = (index >= 0) & (index <= furthest[np.maximum(partition, 0)])
+    lost = np.flatnonzero(unread & below_reads)
     return Finding(
         anomaly="A1",
         count=len(lost),
@@ -90,42 +89,85 @@ def _lost_below_reads(view: View) -> Finding:
     )
 
 
+@dataclass(frozen=True)
+class _InferredOrder:
+    """The places of an inferred log, numbered from 1 in their order."""
+
+    places: Int64s
+    """The place with each number; NONE at 0."""
+    first: Int64s
+    """The number of the first place of each record; NONE if it has none."""
+    last: Int64s
+
+    @classmethod
+    def of(cls, log: Log, record_count: int) -> _InferredOrder:
+        is_new = np.diff(log.place, prepend=np.int64(NONE)) != 0
+        number = np.cumsum(is_new)
+        first = np.full(record_count + 1, NONE, np.int64)
+        last = first.copy()
+        first[log.record[::-1]] = number[::-1]
+        last[log.record] = number
+        first[NONE] = last[NONE] = NONE  # Rows without a record wrote into the extra element.
+        starts = np.diff(number, prepend=0) != 0
+        places = np.append(np.int64(NONE), log.place[starts])
+        return cls(places, first, last)
+
+    @property
+    def partition_count(self) -> int:
+        highest = int(partition_of(self.places).max())
+        return max(1, 1 + highest)
+
+    def partitions_at(self, numbers: Int64s) -> Int64s:
+        """The partition of the place with each number."""
+        return partition_of(self.places[numbers])
+
+
 def _evidence_of_lost(view: View, lost: Int64s) -> tuple[Evidence, ...]:
-    text = "{record} was acknowledged at {place} and is not in the log"
+    return _evidence_of_sends(
+        view, lost, "{record} was acknowledged at {place} and is not in the log"
+    )
+
+
+def _evidence_of_sends(view: View, records: Int64s, text: str) -> tuple[Evidence, ...]:
+    places = view.sends.place
     return tuple(
-        Evidence(text=text, record=int(record), place=int(view.sends.place[record]))
-        for record in lost[:SHOWN]
+        Evidence(text=text, record=int(record), place=int(places[record]))
+        for record in records[:SHOWN]
     )
 
 
 def aborted_reads(view: View) -> Finding:
-    """A3: surely not written, or aborted, and visible to readers of committed records."""
-    outcome = view.sends.outcome
-    aborted = outcome == Outcome.ABORTED
-    inside = view.sends.transaction >= 0
-    if inside.any():
-        ended = view.topic.transactions.outcome[view.sends.transaction[inside]]
-        aborted[inside] |= ended == Outcome.ABORTED
-    failed = outcome == Outcome.NOT_WRITTEN
+    """A3: certainly not written, or aborted, and visible to readers of committed records."""
+    aborted = _aborted(view)
+    failed = view.sends.outcome == Outcome.NOT_WRITTEN
     wrong = (aborted | failed) & view.visible[: len(view.sends)]
     if failed.any():
         wrong |= failed & view.visible_to_any[: len(view.sends)]
     offenders = np.flatnonzero(wrong)
     unsure = aborted & ~wrong & view.seen_by_unknown[: len(view.sends)]
-    nobody_looked = view.committed is None and not any(map(len, view.committed_reads))
+    missing = ""
+    if view.committed is None and not any(map(len, view.committed_reads)):
+        missing = NO_READ_BACK if bool((aborted | failed).any()) else ""
     text = "{record} was aborted or refused, and is visible"
     return Finding(
         anomaly="A3",
         count=len(offenders),
         records=offenders,
-        evidence=tuple(
-            Evidence(text=text, record=int(record), place=int(view.sends.place[record]))
-            for record in offenders[:SHOWN]
-        ),
+        evidence=_evidence_of_sends(view, offenders, text),
         undecided=int(unsure.sum()),
         why_undecided="their readers may read uncommitted records",
-        missing=NO_READ_BACK if nobody_looked and bool((aborted | failed).any()) else "",
+        missing=missing,
     )
+
+
+def _aborted(view: View) -> Bools:
+    """Whether each send was aborted, by itself or with its transaction."""
+    aborted: Bools = view.sends.outcome == Outcome.ABORTED
+    inside = view.sends.transaction >= 0
+    if inside.any():
+        ended = view.topic.transactions.outcome[view.sends.transaction[inside]]
+        aborted[inside] |= ended == Outcome.ABORTED
+    return aborted
 
 
 def duplicates(view: View) -> Finding:
@@ -148,7 +190,7 @@ def duplicates(view: View) -> Finding:
 
 
 def _written_by_a_job(view: View) -> Bools:
-    """Whether a record is of no producer of this topic, or was sent to another one."""
+    """Whether each record is of no producer of this topic, or was sent to another topic."""
     others = ~np.isin(view.topic.strangers.producer, view.sends.producer)
     others |= _sent_to_other_topics(view)
     return np.append(np.zeros(len(view.sends), bool), others)
@@ -163,8 +205,8 @@ def _two_places(log: Log, record: int) -> Evidence:
 def phantoms(view: View) -> Finding:
     """A21: a record was read that was never sent.
 
-    A producer notes a record when its outcome is decided. One that was killed may have sent any
-    record of that life without noting it, up to the first record of its next life.
+    A producer records a send when its outcome is known. A killed producer may have sent any
+    record of that life without recording it, up to the first record of its next life.
     """
     strangers = view.topic.strangers
     if not len(strangers):

@@ -71,7 +71,7 @@ def impossible(shape: Shape) -> dict[str, str]:
 
 
 def missing_ability(shape: Shape, machine: Machine) -> str:
-    """What this machine cannot do, to follow the words "this machine"; empty if it can."""
+    """What this machine cannot do, worded to follow "this machine"; empty if it can."""
     if shape.rate_bps and not machine.shaping:
         return "cannot limit rates"
     if machine.means == "delay_line" and 0 < shape.delay_ns < SHORTEST_DELAY_NS:

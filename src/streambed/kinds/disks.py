@@ -48,22 +48,22 @@ class NoDisks:
 
     @property
     def disks(self) -> Mapping[str, str]:
-        """None."""
+        """Empty: it has no files to recover from."""
         return {}
 
     @property
     def no_syncs(self) -> str:
-        """Most servers sync."""
+        """Empty: most servers sync their files."""
         return ""
 
     @property
     def append_only(self) -> tuple[str, ...]:
-        """All files."""
+        """A pattern for all files: most servers only append to theirs."""
         return ("*",)
 
     @property
     def power_failure_refusal(self) -> str:
-        """It has nothing to lose."""
+        """Refused: a power failure would lose nothing."""
         return "it keeps no files that it recovers from: use kill"
 
 
@@ -80,7 +80,7 @@ class Preparation:
     """Whether its syncs must be reported."""
 
     def is_for(self, process: ProcessSpec) -> bool:
-        """Whether it concerns this process."""
+        """Whether the process is one that the fault may hit."""
         return self.component == process.component and self.node in ("", process.node)
 
 

@@ -30,7 +30,7 @@ class Kinds:
     checks: Mapping[str, type[Any]] = field(default_factory=dict)
 
     def table(self, name: Table) -> Mapping[str, type[Any]]:
-        """One of the three."""
+        """The components, faults or checks."""
         tables: dict[Table, Mapping[str, type[Any]]] = {
             "components": self.components,
             "faults": self.faults,
@@ -80,7 +80,7 @@ def with_installed(
             _refuse_unfit(declared, kind, package)
             owners[kind] = package
             more[kind] = declared
-    # A dict would ask our table for every kind, which imports them all.
+    # A dict would look up every kind in our table, which imports them all.
     return ChainMap(more, cast("dict[str, type[Any]]", ours))
 
 

@@ -77,7 +77,7 @@ class Measure:
 
     @property
     def of(self) -> str:
-        """What it is measured of."""
+        """The component or topic that is measured."""
         return str(getattr(self, self.quantity))
 
     def problems(self, components: Components) -> list[Problem]:
@@ -230,13 +230,7 @@ def readiness(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numb
 def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]:
     """Processor cores in use between two samples, of all processes of a component together."""
     start, end = load_span(history, warm_up_ns)
-    is_cpu = pl.col("metric") == "process_cpu_s"
-    is_component = (pl.col("of") == of) | pl.col("of").str.starts_with(f"{of}/")
-    samples = history.samples.filter(is_cpu & is_component).sort("of", "time")
-    steps = samples.with_columns(
-        used_s=pl.col("value").diff().over("of"),
-        passed_s=pl.col("time").diff().over("of") / 1e9,
-    )
+    steps = _cpu_steps(history, of)
     # A counter that went down restarted with a new process: skip that step.
     counts_up = pl.col("used_s") >= 0
     under_load = pl.col("time").is_between(start, end)
@@ -245,6 +239,17 @@ def cores(history: History, of: str, warm_up_ns: int) -> tuple[Numbers, Numbers]
     if used.is_empty():
         raise NotTaken(f"{of} ran under load for less than 2 s")
     return _since_load(history, used["time"]), used["cores"].to_numpy()
+
+
+def _cpu_steps(history: History, of: str) -> pl.DataFrame:
+    """CPU seconds used, and seconds passed, between two samples of each process of a component."""
+    is_cpu = pl.col("metric") == "process_cpu_s"
+    is_component = (pl.col("of") == of) | pl.col("of").str.starts_with(f"{of}/")
+    samples = history.samples.filter(is_cpu & is_component).sort("of", "time")
+    return samples.with_columns(
+        used_s=pl.col("value").diff().over("of"),
+        passed_s=pl.col("time").diff().over("of") / 1e9,
+    )
 
 
 def _since_load(history: History, times: pl.Series) -> Numbers:

@@ -81,7 +81,7 @@ def start_confined(begin: Callable[[], Result], *, enters_networks: bool) -> Res
 
 
 def _let_write(path: Path) -> None:
-    """With what is mounted below it, unless the machine itself has mounted that read-only."""
+    """Make a path writable, and the mounts below it unless one is read-only outside the box."""
     try:
         syscalls.set_read_only(path, False)
     except PermissionError:

@@ -261,7 +261,7 @@ def _disciplines(plan: Plan, directions: tuple[EmulatedDirection, ...]) -> dict[
 
 
 def _add_rules(hosts: dict[str, Host], directions: tuple[EmulatedDirection, ...]) -> None:
-    """The first host finds out by which means; the others go at once."""
+    """Add the rules of the first host, which shows the means; then those of all others at once."""
     rules: dict[str, list[QueueRule]] = defaultdict(list)
     for direction in directions:
         if direction.means == "delay_line":

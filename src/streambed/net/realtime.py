@@ -63,6 +63,6 @@ def keep() -> None:
 
 def call(function: Callable[[], Result]) -> Result:
     """Call `function` in the thread that kept real time; processes that it starts have it too.
-    Here, if none kept it.
+    If no thread kept it, call `function` in the calling thread.
     """
     return _keepers[0].submit(function).result() if _keepers else function()

@@ -73,15 +73,15 @@ class Stop:
         return self.file(DONE).exists()
 
     def arrive(self) -> None:
-        """Tell that the producer waits."""
+        """Report that the producer waits."""
         self.file(ARRIVED).touch()
 
     def withdraw(self) -> None:
-        """Tell that it waits no longer. A fault that claimed the stop is injected all the same."""
+        """Report that it no longer waits. A fault that claimed the stop is still injected."""
         self.move(ARRIVED, DONE)
 
     def move(self, state: str, following: str) -> bool:
-        """Go from one state to another; False if somebody else was faster."""
+        """Go from one state to another; False if another process was faster."""
         try:
             self.file(state).rename(self.file(following))
         except FileNotFoundError:

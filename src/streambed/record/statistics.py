@@ -126,7 +126,7 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """B minus A."""
+        """The value of B minus the value of A."""
         return self.b - self.a
 
     @property

@@ -74,7 +74,7 @@ class LiveProcess:
     @property
     def alive(self) -> bool:
         """Whether it runs now."""
-        popen = self._popen  # Another thread may note its end just now.
+        popen = self._popen  # Another thread may record its end at this moment.
         return popen is not None and popen.poll() is None
 
     @property

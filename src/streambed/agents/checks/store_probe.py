@@ -31,7 +31,7 @@ class Probe:
         self._store: Store | None = None
 
     def read(self) -> None:
-        """Ask once, and note the answer or why there is none."""
+        """Run the query once, and note the rows or the error."""
         asked = now_ns()
         try:
             if self._store is None:

@@ -130,6 +130,26 @@ class _Reading:
         return Log(place=nothing, record=nothing.astype(np.int32), began=rows["time"].to_list()[0])
 
     def _sends(self) -> tuple[Sends, Identities]:
+        rows = self._read_sent()
+        producers, sequences = rows.take("producer"), rows.take("sequence")
+        keys, least = sort_keys(producers, sequences)
+        order = None
+        if not bool((keys[1:] > keys[:-1]).all()):
+            order = np.argsort(keys, kind="stable")
+        outcomes = self._outcomes(rows.take("outcome"))
+        sends = Sends(
+            producer=_in_order(producers, order),
+            sequence=_in_order(sequences, order),
+            place=_in_order(rows.take("place"), order),
+            outcome=_in_order(outcomes, order),
+            life=_in_order(rows.take("life"), order),
+            transaction=_in_order(rows.take("transaction"), order),
+            rows=order,
+        )
+        return sends, Identities(_in_order(keys, order), least)
+
+    def _read_sent(self) -> Rows:
+        """The sends of the ledger, in its order."""
         rows = Rows(
             producer=np.int32,
             sequence=np.int64,
@@ -148,34 +168,21 @@ class _Reading:
                 life=numbers(life, np.int16, null=0),
                 transaction=numbers(transaction, np.int32),
             )
-        producers, sequences = rows.take("producer"), rows.take("sequence")
-        keys, least = sort_keys(producers, sequences)
-        order = None if bool((keys[1:] > keys[:-1]).all()) else np.argsort(keys, kind="stable")
-        place, outcome = rows.take("place"), self._outcomes(rows.take("outcome"))
-        sends = Sends(
-            producer=_in_order(producers, order),
-            sequence=_in_order(sequences, order),
-            place=_in_order(place, order),
-            outcome=_in_order(outcome, order),
-            life=_in_order(rows.take("life"), order),
-            transaction=_in_order(rows.take("transaction"), order),
-            rows=order,
-        )
-        return sends, Identities(_in_order(keys, order), least)
+        return rows
 
     def _outcomes(self, outcome: Int8s) -> Int8s:
-        """Older runs noted no outcome: what was acked with an offset is written."""
+        """Fill in the outcomes of older runs, which have none: acked with an offset is written."""
         missing = outcome < 0
         if not missing.any():
             return outcome
-        acks = [
-            np.asarray(compute.is_valid(batch.column(0)))
-            & (numbers(batch.column(1), np.int64) >= 0)
-            for batch in batches_of_topic(self.ledger, "sent", self.name, ("acked", "offset"))
-        ]
-        written = np.concatenate(acks)
-        told = np.where(written, Outcome.WRITTEN, Outcome.UNKNOWN).astype(np.int8)
-        return np.where(missing, told, outcome)
+        parts = []
+        for batch in batches_of_topic(self.ledger, "sent", self.name, ("acked", "offset")):
+            acked = np.asarray(compute.is_valid(batch.column(0)))
+            has_offset = numbers(batch.column(1), np.int64) >= 0
+            parts.append(acked & has_offset)
+        written = np.concatenate(parts)
+        inferred = np.where(written, Outcome.WRITTEN, Outcome.UNKNOWN).astype(np.int8)
+        return np.where(missing, inferred, outcome)
 
     def _read_seen(self, identities: Identities, tenures: TenureNumbers) -> None:
         for batch in batches_of_topic(self.ledger, "seen", self.name, SEEN_COLUMNS):

@@ -68,7 +68,7 @@ class TenureNumbers:
 
     @staticmethod
     def read(names: Numbering) -> TenureNumbers:
-        """The table `assignments` of a topic."""
+        """Number the tenures of a topic by the table `assignments`."""
         rows = names.ledger.assignments.filter(pl.col("topic") == names.name)
         client = _client_lives(names, rows)
         rows = rows.with_columns(client_life=pl.Series(client, dtype=pl.Int32))
@@ -92,7 +92,7 @@ class TenureNumbers:
         return TenureNumbers(tenures, keys[order], order.astype(np.int32))
 
     def number(self, client: Int32s, tenure: Int32s, partition: Int32s) -> Int32s:
-        """The tenure of each row; NONE if it was not noted."""
+        """The tenure of each row; NONE if it was not recorded."""
         if not len(self.keys) or not len(tenure) or int(tenure.max()) < 0:
             return np.full(len(tenure), NONE, np.int32)
         keys = _tenure_keys(client.astype(np.int64), tenure.astype(np.int64), partition)
@@ -123,7 +123,7 @@ def _tenure_keys(client: Int64s, tenure: Int64s, partition: Int64s | Int32s) -> 
 
 
 def commits_of(names: Numbering) -> Commits:
-    """The commits that the broker took, by time."""
+    """The commits that the broker accepted, by time."""
     rows = names.ledger.commits.filter(
         (pl.col("topic") == names.name) & pl.col("error").is_null()
     ).sort("time", maintain_order=True)
@@ -161,8 +161,10 @@ def number_transactions(
     """Give each transaction of each life a number in place of the one that its client counted."""
     sent_keys = _keys_of_sends(sends)
     read_keys = {group: _keys_of_reads(names, rows) for group, rows in reads.items()}
-    parts = [keys[keys >= 0] for keys in (sent_keys, *read_keys.values()) if keys is not None]
-    keys = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    keys = np.empty(0, np.int64)
+    for part in (sent_keys, *read_keys.values()):
+        if part is not None:
+            keys = np.union1d(keys, part[part >= 0])
     transactions = Transactions(
         client=(keys >> (LIFE_BITS + NUMBER_BITS)).astype(np.int32),
         life=((keys >> NUMBER_BITS) % (1 << LIFE_BITS)).astype(np.int16),

@@ -51,7 +51,7 @@ class Atomic(MayFail):
 
     @property
     def probe(self) -> StoreProbe:
-        """What reads the store."""
+        """The query that reads batches and their rows from the store during the run."""
         return StoreProbe(store=self.store, text=self.query, every_ns=self.every.ns)
 
     def problems(self, components: Components) -> list[Problem]:
@@ -63,7 +63,7 @@ class Atomic(MayFail):
         return ()
 
     def store_probes(self, components: Components) -> tuple[StoreProbe, ...]:
-        """The one that it needs."""
+        """The probe that looks for batches seen in part."""
         return (self.probe,)
 
     def judge(self, history: History) -> Verdict:
@@ -90,11 +90,9 @@ class Atomic(MayFail):
         }
         read = f"{count_of(reads.height, 'read')}, {inside} of them while a batch was written"
         if torn:
-            names = ", ".join(torn[:SHOWN])
-            more = f" and {len(torn) - SHOWN} more" if len(torn) > SHOWN else ""
             count = count_of(len(torn), "batch", "es")
-            says = f"{count} of {self.of} seen in part in {self.store}: {names}{more}; {read}"
-            return self._verdict("fails", says, evidence)
+            says = f"{count} of {self.of} seen in part in {self.store}: {_first_names(torn)}"
+            return self._verdict("fails", f"{says}; {read}", evidence)
         if doubtful:
             count = count_of(len(doubtful), "batch", "es")
             says = f"{count} grew to a multiple, by being doubled or in parts; {read}"
@@ -112,6 +110,11 @@ class Atomic(MayFail):
         return Verdict(
             check=self.kind, answer=answer, says=says, evidence=evidence or {}, brief=brief
         )
+
+
+def _first_names(batches: list[str]) -> str:
+    more = f" and {len(batches) - SHOWN} more" if len(batches) > SHOWN else ""
+    return ", ".join(batches[:SHOWN]) + more
 
 
 def torn_batches(answered: pl.DataFrame) -> tuple[list[str], list[str]]:

@@ -89,8 +89,8 @@ class Available(MayFail):
     def _judge_records(self, history: History, due: pl.DataFrame) -> Verdict:
         in_time = int(((due["acked"] - due["due"]) <= self.within.ns).sum())
         unsent = unsent_records(history, due)
-        least = in_time / (due.height + unsent.unnoted)
-        most = (in_time + unsent.unnoted) / (due.height + unsent.unnoted)
+        total = due.height + unsent.unnoted
+        least, most = in_time / total, (in_time + unsent.unnoted) / total
         start, end = longest_gap(due)
         gap_ns = end - start
         evidence = {

@@ -90,7 +90,7 @@ class FindsRows(Protocol):
     """A check that also finds the rows that were made of one record."""
 
     def rows_of_record(self, history: History, *, producer: str, sequence: int) -> RowsFound | None:
-        """The rows of its store that name the record; None if nobody can tell."""
+        """The rows of its store that name the record; None if that is unknown."""
 
 
 def rows_of_record(

@@ -88,7 +88,7 @@ def traced_problems(components: Components, name: str, key: str = "of") -> list[
 
 
 def ledger_problems(components: Components, topic: str, key: str = "topic") -> list[Problem]:
-    """Who reads or writes a topic must keep a ledger: otherwise every answer is unknown."""
+    """Readers and writers of a topic must keep a ledger: otherwise every answer is unknown."""
     silent = []
     for name, component in components.items():
         read = [each for reader in component.readers for each in reader.topics]

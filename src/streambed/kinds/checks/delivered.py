@@ -72,7 +72,7 @@ class Delivered(MayFail):
 
     @property
     def store_query(self) -> StoreQuery:
-        """What is asked of the store."""
+        """The query for the rows that name their inputs."""
         return StoreQuery(store=self.to, text=self.query or f"select * from {self.table}")
 
     def problems(self, components: Components) -> list[Problem]:
@@ -177,7 +177,7 @@ class Delivered(MayFail):
         return self.to in topics_among(components) and not is_reader
 
     def store_queries(self, components: Components) -> tuple[StoreQuery, ...]:
-        """What the store holds."""
+        """The query for the outputs in a store, asked after the drain."""
         return (self.store_query,) if self.to in stores_among(components) else ()
 
     def topics_kept(self, components: Components) -> tuple[str, ...]:

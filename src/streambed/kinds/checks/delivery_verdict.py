@@ -69,7 +69,7 @@ def judge_delivery(check: Delivered, history: History, promise: Promise) -> Verd
 
 
 def silent_clients(check: Delivered, history: History) -> list[str]:
-    """The reader that a check is about, if it kept no ledger. A store has rows of its own."""
+    """The reader that a check is about, if it kept no ledger. A store needs none: it has rows."""
     named = {check.to}
     for name, component in history.components.items():
         if any(check.to == reader.name for reader in component.readers):
@@ -117,27 +117,28 @@ def _verdict_of(
 def _wrong(
     check: Delivered, promise: Promise, log: InputLog, delivery: Delivery, counts: Counts
 ) -> list[str]:
-    """What breaks the promise for sure. An output without a name may be of a missing record."""
+    """What certainly breaks the promise. An output without a name may be of a missing record."""
     wrong = []
     if promise.arrives and len(counts.missing) and not delivery.unnamed:
-        names = names_at(log, counts.missing)
-        verb = "is" if len(counts.missing) == 1 else "are"
-        wrong.append(
-            f"{len(counts.missing)} of {counts.required} records of {check.topic} {verb} not in "
-            f"{check.to}: {names}"
-        )
+        wrong.append(_says_of_missing(check, log, counts))
     if promise.only_once and len(counts.doubled):
-        names = names_at(log, counts.doubled)
         most = int(delivery.times[counts.doubled].max())
         wrong.append(
             f"{count_of(len(counts.doubled), 'record')} of {check.topic} reached {check.to} more "
-            f"than once, up to {most} times: {names}"
+            f"than once, up to {most} times: {names_at(log, counts.doubled)}"
         )
     if promise.arrives and promise.only_once and delivery.absent:
         outputs = count_of(delivery.absent, "output")
         verb = "names" if delivery.absent == 1 else "name"
         wrong.append(f"{outputs} of {check.to} {verb} a record that {check.topic} does not have")
     return wrong
+
+
+def _says_of_missing(check: Delivered, log: InputLog, counts: Counts) -> str:
+    verb = "is" if len(counts.missing) == 1 else "are"
+    share = f"{len(counts.missing)} of {counts.required} records"
+    names = names_at(log, counts.missing)
+    return f"{share} of {check.topic} {verb} not in {check.to}: {names}"
 
 
 def _doubts(check: Delivered, promise: Promise, delivery: Delivery, counts: Counts) -> list[str]:

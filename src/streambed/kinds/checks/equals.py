@@ -85,7 +85,7 @@ class Equals(MayFail):
 
     @property
     def store_query(self) -> StoreQuery:
-        """What is asked of the store."""
+        """The query for the rows to compare, asked after the drain."""
         return StoreQuery(store=self.store, text=self.query)
 
     def problems(self, components: Components) -> list[Problem]:
@@ -137,11 +137,11 @@ class Equals(MayFail):
         return self._topics(components)
 
     def store_queries(self, components: Components) -> tuple[StoreQuery, ...]:
-        """The query."""
+        """The query for the rows to compare."""
         return (self.store_query,)
 
     def batch_jobs(self, components: Components) -> tuple[BatchJob, ...]:
-        """The function, if it is one."""
+        """The batch job that computes the expected rows, if `job` names one."""
         return (BatchJob(text=self.job, topics=self.topics),) if self.job else ()
 
     def judge(self, history: History) -> Verdict:
@@ -152,32 +152,33 @@ class Equals(MayFail):
         if stored.rows is None:
             return self._verdict("unknown", f"{self.store} could not be read: {stored.error}")
         topics = self._topics(history.components)
-        absent = [topic for topic in topics if not witness_of(history, topic)]
-        if absent:
-            says = f"{', '.join(absent)} was not read back, or holds nothing"
-            return self._verdict("unknown", says)
-        deleted = [topic for topic in topics if was_deleted(history, topic)]
-        if deleted:
-            says = f"records of {', '.join(deleted)} were deleted before they were read back"
-            return self._verdict("unknown", says)
-        may = {topic: contents_of(history, topic) for topic in topics}
-        if any(table.is_empty() for table in may.values()):
+        reason = _why_log_unknown(history, topics)
+        if reason:
+            return self._verdict("unknown", reason)
+        contents = {topic: contents_of(history, topic) for topic in topics}
+        if any(table.is_empty() for table in contents.values()):
             return self._verdict("unknown", "keys and values were not kept")
         if self.job:
-            return self._judge_by_job(history, stored.rows, may)
-        unread = {topic: _unread(history, topic) for topic in topics}
+            return self._judge_by_job(history, stored.rows, contents)
+        return self._judge_by_sql(history, stored.rows, contents)
+
+    def _judge_by_sql(
+        self, history: History, rows: pl.DataFrame, may: Mapping[str, pl.DataFrame]
+    ) -> Verdict:
+        """Compare with the SQL over the records that must and over those that may count."""
+        unread = {topic: _unread(history, topic) for topic in may}
+        must = {}
         try:
-            must = {
-                topic: table.filter(~unread[topic] & ~self._late(history, topic, table.height))
-                for topic, table in may.items()
-            }
+            for topic, table in may.items():
+                late = self._late(history, topic, table.height)
+                must[topic] = table.filter(~unread[topic] & ~late)
             most = log_sql.run_sql(self.sql, may)
             least = log_sql.run_sql(self.sql, must)
         except QueryError as error:
             return self._verdict("unknown", f"the SQL failed: {error}")
-        undecided = sum(may[topic].height - must[topic].height for topic in topics)
-        late = 0 if self.event_time else self._late_rows(history, topics)
-        return self._compare(stored.rows, least, most, undecided, late)
+        undecided = sum(may[topic].height - must[topic].height for topic in may)
+        late_rows = 0 if self.event_time else self._late_rows(history, tuple(may))
+        return self._compare(rows, least, most, undecided, late_rows)
 
     def _judge_by_job(
         self, history: History, rows: pl.DataFrame, topics: Mapping[str, pl.DataFrame]
@@ -197,14 +198,9 @@ class Equals(MayFail):
     def _compare(
         self, rows: pl.DataFrame, least: pl.DataFrame, most: pl.DataFrame, undecided: int, late: int
     ) -> Verdict:
-        missing = [name for name in most.columns if name not in rows.columns]
-        missing += [name for name in self.key if name not in most.columns]
-        if missing:
-            says = f"no column {', '.join(missing)}; {self.store} has {', '.join(rows.columns)}"
-            return self._verdict("unknown", f"{says}, the SQL has {', '.join(most.columns)}")
-        if has_several_rows(most, self.key):
-            says = f"what {self.store} must equal has several rows for one {', '.join(self.key)}"
-            return self._verdict("unknown", f"{says}: name more columns in `key`")
+        reason = self._why_not_comparable(rows, most)
+        if reason:
+            return self._verdict("unknown", reason)
         exact = compare_rows(rows, most, most, self.key, (), self.tolerance)
         evidence: dict[str, Any] = {
             "rows": rows.height,
@@ -219,14 +215,26 @@ class Equals(MayFail):
         if not undecided and not late:
             return self._differ(exact, evidence)
         if late:
-            least = least.clear()  # Nobody knows which rows were dropped: any may be missing.
+            least = least.clear()  # It is unknown which rows were dropped: any may be missing.
         bounded = compare_rows(rows, least, most, self.key, self.counts, self.tolerance)
         if bounded.sure:
             return self._differ(bounded, evidence)
         return self._within_bounds(bounded, evidence)
 
+    def _why_not_comparable(self, rows: pl.DataFrame, most: pl.DataFrame) -> str:
+        """Why rows cannot be matched by key; empty if they can."""
+        missing = [name for name in most.columns if name not in rows.columns]
+        missing += [name for name in self.key if name not in most.columns]
+        if missing:
+            says = f"no column {', '.join(missing)}; {self.store} has {', '.join(rows.columns)}"
+            return f"{says}, the SQL has {', '.join(most.columns)}"
+        if has_several_rows(most, self.key):
+            says = f"what {self.store} must equal has several rows for one {', '.join(self.key)}"
+            return f"{says}: name more columns in `key`"
+        return ""
+
     def _within_bounds(self, bounded: Compared, evidence: dict[str, Any]) -> Verdict:
-        """The verdict if no row is surely wrong, although some are not exact."""
+        """The verdict if no row is certainly wrong, although some are not exact."""
         differ = count_of(evidence["different"], "row")
         if evidence["late_rows"]:
             dropped = count_of(evidence["late_rows"], "row")
@@ -275,6 +283,17 @@ class Equals(MayFail):
         return Verdict(
             check=self.kind, answer=answer, says=says, evidence=evidence or {}, brief=brief
         )
+
+
+def _why_log_unknown(history: History, topics: tuple[str, ...]) -> str:
+    """Why the contents of these topics are not known in full; empty if they are."""
+    absent = [topic for topic in topics if not witness_of(history, topic)]
+    if absent:
+        return f"{', '.join(absent)} was not read back, or holds nothing"
+    deleted = [topic for topic in topics if was_deleted(history, topic)]
+    if deleted:
+        return f"records of {', '.join(deleted)} were deleted before they were read back"
+    return ""
 
 
 def _unread(history: History, topic: str) -> pl.Expr:

@@ -21,7 +21,7 @@ from streambed.record.history import Answer, History, Verdict
 from streambed.units import Duration, Share, clock, count_of, shown
 
 STEP_NS = 100_000_000
-"""How often staleness is looked at."""
+"""How often staleness is sampled."""
 NEVER_NS = 2**62
 
 
@@ -86,12 +86,7 @@ class Fresh(MayFail):
             "during": during,
             "undecided": undecided,
         }
-        overlaps = f", during {during}" if during else ""
-        says = (
-            f"{self.of} within {shown(self.within.ns)} for {100 * least:.4g} % of the time, wanted "
-            f"{self.share}; oldest {shown(evidence['max_ns'])} at {clock(evidence['worst_at_s'])}"
-            f"{overlaps}"
-        )
+        says = self._says(evidence)
         if most < self.share.fraction:
             return self._verdict("fails", says, evidence)
         if least < self.share.fraction:
@@ -99,6 +94,13 @@ class Fresh(MayFail):
             says = f"it depends on {count} that may not have been seen; {says}"
             return self._verdict("unknown", says, evidence)
         return self._verdict("holds", says, evidence)
+
+    def _says(self, evidence: dict[str, Any]) -> str:
+        kept = f"{self.of} within {shown(self.within.ns)} for {100 * evidence['share']:.4g} %"
+        oldest = f"oldest {shown(evidence['max_ns'])} at {clock(evidence['worst_at_s'])}"
+        if evidence["during"]:
+            oldest += f", during {evidence['during']}"
+        return f"{kept} of the time, wanted {self.share}; {oldest}"
 
     def _verdict(self, answer: Answer, says: str, evidence: dict[str, Any]) -> Verdict:
         words = {"holds": "fresh", "fails": "stale", "unknown": "of unknown freshness"}
@@ -141,14 +143,20 @@ def _known_since(history: History, records: pl.DataFrame) -> pl.Series:
     for topic in records["topic"].unique().drop_nulls():
         columns = ("partition", "offset", "acked")
         sent = frame_of_topic(history.ledger, "sent", topic, columns)
-        sent = sent.filter(pl.col("acked").is_not_null() & (pl.col("offset") >= 0))
-        places = places_of(sent["partition"], sent["offset"])
-        index = RunIndex(np.sort(places))
-        acked = np.zeros(len(places), np.int64)
-        acked[index.rows(places)] = sent["acked"].to_numpy()
+        index, acked = _acks_by_place(sent)
         of_topic = np.flatnonzero((records["topic"] == topic).to_numpy())
         mine = records[of_topic] if len(of_topic) < records.height else records
         rows = index.rows(places_of(mine["partition"], mine["offset"]))
-        found = rows >= 0
-        known[of_topic[found]] = acked[rows[found]]
+        is_acked = rows >= 0
+        known[of_topic[is_acked]] = acked[rows[is_acked]]
     return pl.Series(known)
+
+
+def _acks_by_place(sent: pl.DataFrame) -> tuple[RunIndex, Numbers]:
+    """The places of the acknowledged records, and when each was acknowledged."""
+    with_ack = sent.filter(pl.col("acked").is_not_null() & (pl.col("offset") >= 0))
+    places = places_of(with_ack["partition"], with_ack["offset"])
+    index = RunIndex(np.sort(places))
+    acked = np.zeros(len(places), np.int64)
+    acked[index.rows(places)] = with_ack["acked"].to_numpy()
+    return index, acked

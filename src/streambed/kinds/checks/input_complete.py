@@ -85,11 +85,15 @@ class InputComplete(MayFail):
             "unreported": unreported,
         }
         if lacking:
-            more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
-            count = count_of(len(lacking), "batch", "es")
-            says = f"{count} of {self.of} read less than its range: {', '.join(lacking[:SHOWN])}"
-            return self._verdict("fails", says + more, evidence)
+            return self._verdict("fails", self._says_of_lacking(lacking), evidence)
         return self._verdict_without_lacking(evidence)
+
+    def _says_of_lacking(self, lacking: list[str]) -> str:
+        count = count_of(len(lacking), "batch", "es")
+        says = f"{count} of {self.of} read less than its range: {', '.join(lacking[:SHOWN])}"
+        if len(lacking) > SHOWN:
+            says += f" and {len(lacking) - SHOWN} more"
+        return says
 
     def _verdict_without_lacking(self, evidence: dict[str, int]) -> Verdict:
         if evidence["open"]:

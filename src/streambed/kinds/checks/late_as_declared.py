@@ -102,14 +102,15 @@ class LateAsDeclared(MayFail):
         latest, found, query = NO_TIME, [], ""
         for batch in sorted(batches, key=lambda batch: (batch.query, batch.batch or 0)):
             if batch.query != query:
-                latest, query = NO_TIME, batch.query  # Each query has a watermark of its own.
+                latest, query = NO_TIME, batch.query  # Each query has its own watermark.
             rows = log.rows(batch, topic)
-            watermark = batch.watermark_ns
-            allowed = max(0, latest - self.delay.ns) if latest != NO_TIME else 0
-            ahead = 0 if watermark is None else max(0, watermark - allowed - TICK_NS)
-            may = 0 if watermark is None else int((log.ends[rows] <= watermark).sum())
+            ahead_ns = may = 0
+            if batch.watermark_ns is not None:
+                allowed_ns = max(0, latest - self.delay.ns) if latest != NO_TIME else 0
+                ahead_ns = max(0, batch.watermark_ns - allowed_ns - TICK_NS)
+                may = int((log.ends[rows] <= batch.watermark_ns).sum())
             dropped = batch.late_rows or 0
-            found.append(_Found(batch=batch, ahead_ns=ahead, dropped=dropped, may=may))
+            found.append(_Found(batch=batch, ahead_ns=ahead_ns, dropped=dropped, may=may))
             latest = max(latest, int(np.max(log.event_times[rows], initial=NO_TIME)))
         return found
 
@@ -129,22 +130,28 @@ class LateAsDeclared(MayFail):
         if unreported:
             says = f"Spark did not report all batches of {self.of}"
             return self._verdict("unknown", says, evidence)
-        wrong = []
+        wrong = self._wrong_batches(ahead, dropping)
+        if wrong:
+            return self._verdict("fails", "; ".join(wrong), evidence)
+        late = count_of(may, "late record")
+        says = f"{count_of(dropped, 'row')} dropped, of {late} in {len(found)} batches"
+        return self._verdict("holds", says, evidence)
+
+    def _wrong_batches(self, ahead: list[_Found], dropping: list[_Found]) -> list[str]:
+        """A phrase for the worst batch with an early watermark, and one for dropped rows."""
+        phrases = []
         if ahead:
             worst = max(ahead, key=lambda one: one.ahead_ns)
-            wrong.append(
+            phrases.append(
                 f"the watermark of batch {worst.batch.batch} is {shown(worst.ahead_ns)} ahead of "
                 f"what a delay of {self.delay} allows"
             )
         if dropping:
             one = dropping[0]
             count = count_of(one.dropped, "row")
-            wrong.append(f"batch {one.batch.batch} dropped {count}, but had {one.may} late records")
-        if wrong:
-            return self._verdict("fails", "; ".join(wrong), evidence)
-        late = count_of(may, "late record")
-        says = f"{count_of(dropped, 'row')} dropped, of {late} in {len(found)} batches"
-        return self._verdict("holds", says, evidence)
+            late = f"but had {one.may} late records"
+            phrases.append(f"batch {one.batch.batch} dropped {count}, {late}")
+        return phrases
 
     def _verdict(
         self, answer: Answer, says: str, evidence: dict[str, Any] | None = None

@@ -121,6 +121,12 @@ class Latency(MayFail):
         verdict = self._judge_records(history, records)
         left_out = self._left_out(history, journeys_made.height - records.height)
         verdict = replace(verdict, evidence=left_out | verdict.evidence)
+        return self._without_doubtful_time(history, records, verdict)
+
+    def _without_doubtful_time(
+        self, history: History, records: pl.DataFrame, verdict: Verdict
+    ) -> Verdict:
+        """The verdict; unknown if it would be another without the records of doubtful spans."""
         # Late packets make a failure doubtful, but not a limit that was kept in spite of them.
         spans = [span for span in fidelity(history).spans if verdict.fails or not span.only_slower]
         ended = records.with_columns(ended=pl.coalesce("seen", "latest"))
@@ -129,8 +135,7 @@ class Latency(MayFail):
         if verdict.answer == "unknown" or not doubtful:
             return verdict
         evidence = verdict.evidence | {"in_doubtful_time": doubtful}
-        count = count_of(doubtful, "record")
-        sent = f"the {count} sent while timing was off"
+        sent = f"the {count_of(doubtful, 'record')} sent while timing was off"
         if self._judge_records(history, sure).answer == verdict.answer:
             says = f"{verdict.says}; still {verdict.answer} without {sent}"
             return replace(verdict, says=says, evidence=evidence)
@@ -227,18 +232,23 @@ class Latency(MayFail):
         during = names_between(faults_of(history), start=start, end=end)
         start_s, end_s = history.seconds(start), history.seconds(end)
         evidence["worst"] = {"start_s": start_s, "end_s": end_s, "during": during}
-        measured = quantiles(records["latency"].drop_nulls())
-        long, brief = [], []
-        for name in exceeded:
-            latency = _latency_text(measured[name])
-            limit = shown(self.limits[name].ns)
-            long.append(f"{name} {latency}, limit {limit}")
-            brief.append(f"{name} {latency} (limit {limit})")
         slowest = f"slowest {clock(start_s)}–{clock(end_s)}"
         if during:
             slowest += f" (overlaps {during})"
-        says = f"{self._subject} {', '.join(long)}; {slowest}"
-        return self._verdict("fails", says, evidence, f"{self._subject} {', '.join(brief)}")
+        measured = self._exceeded_texts(records, exceeded)
+        long = ", ".join(f"{value}, {limit}" for value, limit in measured)
+        brief = ", ".join(f"{value} ({limit})" for value, limit in measured)
+        says = f"{self._subject} {long}; {slowest}"
+        return self._verdict("fails", says, evidence, f"{self._subject} {brief}")
+
+    def _exceeded_texts(self, records: pl.DataFrame, exceeded: list[str]) -> list[tuple[str, str]]:
+        """The measured latency and the limit of each of these, such as p99 2 s and limit 1 s."""
+        values = quantiles(records["latency"].drop_nulls())
+        texts = []
+        for name in exceeded:
+            measured = f"{name} {_latency_text(values[name])}"
+            texts.append((measured, f"limit {shown(self.limits[name].ns)}"))
+        return texts
 
     def _says_of_all(self, records: pl.DataFrame) -> str:
         latencies = records["latency"].drop_nulls()

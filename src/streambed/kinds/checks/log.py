@@ -186,8 +186,7 @@ class Log:
         if wrong:
             says = f"found besides what was expected: {_all_say(wrong)}"
             return self._verdict("fails", says, evidence, _brief_of(wrong))
-        by_number = {row.anomaly.number: row for row in rows}
-        absent = [by_number[number] for number in expect.found if not by_number[number].count]
+        absent = _rows_not_found(rows, expect)
         if any(not row.unsure for row in absent):
             names = ", ".join(row.title for row in absent)
             return self._verdict("fails", f"expected and not found: {names}", evidence)
@@ -200,16 +199,22 @@ class Log:
     def _verdict(
         self, answer: Answer, says: str, evidence: dict[str, Any], brief: str = ""
     ) -> Verdict:
+        good = "as expected" if self.expect else "in order"
         briefs = {
-            "holds": f"log of {self.topic} as expected"
-            if self.expect
-            else f"log of {self.topic} in order",
+            "holds": f"log of {self.topic} {good}",
             "fails": f"log of {self.topic}: {brief or says}",
             "unknown": f"log of {self.topic} unknown",
         }
         return Verdict(
             check=self.kind, answer=answer, says=says, evidence=evidence, brief=briefs[answer]
         )
+
+
+def _rows_not_found(rows: Sequence[LogRow], expect: Expect) -> list[LogRow]:
+    """The rows of the anomalies that must be found and were not, in the declared order."""
+    by_number = {row.anomaly.number: row for row in rows}
+    expected = [by_number[number] for number in expect.found]
+    return [row for row in expected if not row.count]
 
 
 def _all_say(rows: Sequence[LogRow]) -> str:

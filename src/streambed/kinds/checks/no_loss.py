@@ -243,7 +243,7 @@ def acked_records(history: History, topic: str) -> pl.DataFrame:
     if not witness:
         return acked.with_columns(in_log=pl.lit(None, dtype=pl.Boolean))
     found = times_seen(history, witness, topic, acked).times > 0
-    # What a program of the user wrote may carry no identity: the witness then cannot tell.
+    # Records of a user's program may carry no identity: the witness then cannot find them.
     known = set(acked.filter(found)["producer"])
     producers = acked["producer"].unique()
     untold = [name for name in producers if name not in known and hands_in(history, name)]
@@ -259,10 +259,9 @@ def finding_of(history: History, reader: Reader, topic: str, acked: pl.DataFrame
     seen = records.filter(pl.col("times") > 0)
     ends = seen.group_by("partition").agg(began=pl.col("offset").min(), last=pl.col("offset").max())
     missing = records.filter(pl.col("times") == 0).join(ends, on="partition", how="left")
-    older = pl.lit(False)
+    needed = missing
     if reader.latest:
-        older = pl.col("began").is_null() | (pl.col("offset") < pl.col("began"))
-    needed = missing.filter(~older)
+        needed = missing.filter(pl.col("offset") >= pl.col("began"))
     undecided = needed.filter(_undecided_records(unread))
     nothing_needed = seen.height + needed.height == 0
     return Finding(

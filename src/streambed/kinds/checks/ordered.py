@@ -63,10 +63,7 @@ class Ordered(Delivered):
         return self._verdict_of(log, delivery)
 
     def _verdict_of(self, log: InputLog, delivery: Delivery) -> Verdict:
-        known = delivery.index >= 0
-        index, lanes = delivery.index[known], delivery.lanes[known]
-        keyed = log.keys[index] != 0
-        index, lanes = index[keyed], lanes[keyed]
+        index, lanes = _keyed_outputs(log, delivery)
         if not len(index):
             says = f"no record of {self.topic} with a key reached {self.to}"
             return self._verdict("unknown", says)
@@ -110,6 +107,14 @@ class Ordered(Delivered):
         return Verdict(
             check=self.kind, answer=answer, says=says, evidence=evidence or {}, brief=brief
         )
+
+
+def _keyed_outputs(log: InputLog, delivery: Delivery) -> tuple[Numbers, Numbers]:
+    """The outputs of known records with a key: their index in the log, and their lane."""
+    known = delivery.index >= 0
+    index, lanes = delivery.index[known], delivery.lanes[known]
+    keyed = log.keys[index] != 0
+    return index[keyed], lanes[keyed]
 
 
 def out_of_order(log: InputLog, index: Numbers, lanes: Numbers) -> tuple[Numbers, Numbers]:

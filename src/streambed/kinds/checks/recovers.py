@@ -45,7 +45,7 @@ class Recovers(MayFail):
 
     @property
     def about(self) -> str:
-        """Who recovers: verdicts are named recovers:READER."""
+        """The reader: verdicts are named recovers:READER."""
         return self.of
 
     def problems(self, components: Components) -> list[Problem]:
@@ -91,12 +91,11 @@ class Recovers(MayFail):
             for one in recovered
             if one.at_least_ns is not None and one.at_least_ns > self.within.ns
         ]
-        if too_slow and not self._in_doubt(history):
-            says = "; ".join(self._says_of(history, one) for one in too_slow)
-            return self._verdict("fails", says, evidence)
         if too_slow:
-            says = f"timing was off: {'; '.join(self._says_of(history, one) for one in too_slow)}"
-            return self._verdict("unknown", says, evidence)
+            says = "; ".join(self._says_of(history, one) for one in too_slow)
+            if self._in_doubt(history):
+                return self._verdict("unknown", f"timing was off: {says}", evidence)
+            return self._verdict("fails", says, evidence)
         unknown = [one for one in recovered if one.caught_up_ns is None]
         if unknown:
             says = "; ".join(f"{one.faults}: {one.why_unknown}" for one in unknown)

@@ -57,11 +57,11 @@ class SameAs(MayFail):
         return wrong or _input_problems(components, self.topic, self.other)
 
     def witnessed(self, components: Components) -> tuple[str, ...]:
-        """Both topics."""
+        """Both topics must be read back."""
         return (self.topic, self.other)
 
     def topics_kept(self, components: Components) -> tuple[str, ...]:
-        """Both topics."""
+        """Keys and values of both topics are compared."""
         return (self.topic, self.other)
 
     def judge(self, history: History) -> Verdict:
@@ -88,13 +88,7 @@ class SameAs(MayFail):
             "only_in_other": int((less["other"] - less["one"]).sum()),
             "keys_in_another_order": moved,
         }
-        wrong = []
-        if more.height:
-            wrong.append(f"only in {self.topic}: {_rows_text(more)}")
-        if less.height:
-            wrong.append(f"only in {self.other}: {_rows_text(less)}")
-        if not wrong and moved:
-            wrong.append(f"{count_of(moved, 'key')} in another order")
+        wrong = self._differences(more, less, moved)
         same = f"{count_of(one.height, 'record')}, the same in {self.topic} and {self.other}"
         behind = _behind(history, (self.topic, self.other))
         if behind:
@@ -103,6 +97,17 @@ class SameAs(MayFail):
         if not wrong:
             return self._verdict("holds", same, evidence)
         return self._verdict("fails", "; ".join(wrong), evidence)
+
+    def _differences(self, more: pl.DataFrame, less: pl.DataFrame, moved: int) -> list[str]:
+        """A phrase for each way in which the topics differ; empty if they are the same."""
+        phrases = []
+        if more.height:
+            phrases.append(f"only in {self.topic}: {_rows_text(more)}")
+        if less.height:
+            phrases.append(f"only in {self.other}: {_rows_text(less)}")
+        if not phrases and moved:
+            phrases.append(f"{count_of(moved, 'key')} in another order")
+        return phrases
 
     def _verdict(
         self, answer: Answer, says: str, evidence: dict[str, Any] | None = None

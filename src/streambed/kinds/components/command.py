@@ -90,7 +90,7 @@ class Command(OnOneNode):
 
     @property
     def topics_written(self) -> tuple[str, ...]:
-        """Those of its ledger."""
+        """The topics that it declares to write, for the ledger that it hands in."""
         return self.writes
 
     @property
@@ -100,7 +100,7 @@ class Command(OnOneNode):
 
     @property
     def hands_in_ledger(self) -> bool:
-        """If it declares what it writes or reads."""
+        """Whether it declares topics in `writes` or `reads`."""
         return bool(self.writes or self.reads)
 
     def problems(self, others: Components, base: Path) -> list[Problem]:
@@ -115,7 +115,7 @@ class Command(OnOneNode):
         return [*wrong, Problem(key="argv", says=says)]
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
-        """Just that program."""
+        """One process, with references in words and variables resolved."""
         bootstrap = context.bootstrap_for((*self.writes, *self.reads))
         argv = tuple(context.resolve(word, self.name) for word in self.argv)
         env = {key: context.resolve(text, self.name) for key, text in self.env.items()}
@@ -134,12 +134,12 @@ class Command(OnOneNode):
 
     @property
     def shows_output(self) -> bool:
-        """If that is asked for."""
+        """Whether `show` is set."""
         return self.show
 
     @property
     def texts(self) -> dict[str, str]:
-        """Its words and variables."""
+        """The words of `argv` and the values of `env`."""
         return reference_texts("argv", self.argv, self.env)
 
     def progress(self, world: World) -> Progress:
@@ -149,7 +149,7 @@ class Command(OnOneNode):
         return Progress(waits=(Wait(reason="running", reader=self.name),))
 
     def final_problem(self, world: World) -> str:
-        """It must be as `ends` says."""
+        """After the drain it must run or have ended, as `ends` says."""
         process = world.find(self.name)
         if self.ends != ("ended" if process.alive else "running"):
             return ""

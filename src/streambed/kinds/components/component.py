@@ -245,7 +245,7 @@ class ComponentBase(NoDisks):
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """No known ports."""
+        """Empty: most components listen on no fixed port."""
         return ()
 
     @property
@@ -280,7 +280,7 @@ class ComponentBase(NoDisks):
 
     @property
     def keeps_ledger(self) -> bool:
-        """True, if it handles records at all."""
+        """True: agents that send or see records keep a ledger of them."""
         return True
 
     @property
@@ -295,11 +295,11 @@ class ComponentBase(NoDisks):
 
     @property
     def texts(self) -> dict[str, str]:
-        """No text may hold references."""
+        """Empty: none of its texts may hold references."""
         return {}
 
     def answers(self, data: Path) -> dict[str, str]:
-        """No references to it."""
+        """Empty: other components cannot refer to its values."""
         return {}
 
     def own_answers(self, data: Path, answers: Mapping[str, str]) -> dict[str, str]:
@@ -312,7 +312,7 @@ class ComponentBase(NoDisks):
         return ""
 
     def on_existing(self, cluster: ExistingCluster, address: str) -> Self | None:
-        """It stays as it is."""
+        """Unchanged: it does not depend on the cluster."""
         return self
 
     @property
@@ -324,7 +324,7 @@ class ComponentBase(NoDisks):
         )
 
     def on_loopback(self, loopback: Loopback) -> Self:
-        """Only kinds with `runs_on_loopback` can."""
+        """Refused: only kinds with `runs_on_loopback` implement it."""
         raise NotImplementedError(f"{self.kind} does not run on the loopback")
 
     def snapshot(self, world: World) -> tuple[Event, ...]:

@@ -86,7 +86,7 @@ class Consumer(OnManyHosts):
 
     @property
     def readers(self) -> tuple[DeclaredReader, ...]:
-        """Its group or groups."""
+        """One reader for each consumer group."""
         settings = self._client_settings
         latest = settings["auto.offset.reset"] in ("latest", "largest", "end")
         committed = settings["isolation.level"] == "read_committed"
@@ -110,7 +110,7 @@ class Consumer(OnManyHosts):
 
     @property
     def keeps_ledger(self) -> bool:
-        """Unless `ledger` is false."""
+        """Whether `ledger` is set, which is the default."""
         return self.ledger
 
     def progress(self, world: World) -> Progress:
@@ -128,7 +128,7 @@ class Consumer(OnManyHosts):
         return [*client_problems(self, self.reads, others, "reads"), *self.named_twice()]
 
     def answers(self, data: Path) -> dict[str, str]:
-        """References to it."""
+        """What references such as {NAME.group} become."""
         return {"group": self.group or self.name}
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:

@@ -72,24 +72,24 @@ class InOneProcess:
     name: str
 
     def batch_steps(self, world: World) -> Sequence[BatchStep]:
-        """It has no log of batches."""
+        """Empty: it writes no log of batches."""
         return ()
 
     def batch_log(self, data: Path) -> Path | None:
-        """It writes none."""
+        """None: it writes no log of batches."""
         return None
 
     @property
     def driver(self) -> str:
-        """Its only process."""
+        """Its only process, which has the name of the component."""
         return self.name
 
     def executor_of(self, components: Components) -> str:
-        """It has none."""
+        """Empty: it starts no executors."""
         return ""
 
     def executors(self, world: World) -> Sequence[Process]:
-        """It has none."""
+        """Empty: its only process runs all tasks."""
         return ()
 
 
@@ -102,7 +102,7 @@ class CoveredByBatches(InOneProcess):
 
     @property
     def evidence(self) -> Evidence:
-        """By the offsets of its batches."""
+        """Traces an input to the outputs of the batch that covers its offset."""
         # A run is made without what judges it, so this is loaded only when a run is judged.
         from streambed.kinds.evidence.by_batches import ByBatches
 
@@ -120,7 +120,7 @@ class CoveredByIdentity(InOneProcess):
 
     @property
     def evidence(self) -> Evidence:
-        """By the outputs that were seen."""
+        """Traces an input to the outputs that carry its identity."""
         from streambed.kinds.evidence.by_identity import ByIdentity  # As above.
 
         return ByIdentity(
@@ -128,7 +128,7 @@ class CoveredByIdentity(InOneProcess):
         )
 
     def batches(self, world: World) -> list[Batch]:
-        """It has none."""
+        """Empty: it processes records one at a time."""
         return []
 
 
@@ -144,13 +144,13 @@ class CoveredByKeyCount(InOneProcess):
 
     @property
     def evidence(self) -> Evidence:
-        """By the number of outputs of each key that were seen."""
+        """Traces the n-th input of a key to the n-th output of that key."""
         from streambed.kinds.evidence.by_key_count import ByKeyCount  # As above.
 
         return ByKeyCount(name=self.name, reads=self.reads, writes=self.writes)
 
     def batches(self, world: World) -> list[Batch]:
-        """It has none."""
+        """Empty: it processes records one at a time."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Components that run on one host or on many, where a few processes hold all of them."""
+"""Components that run on one host or on many, where a few processes serve all hosts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OnManyHosts(OnOneNode):
         )
 
     def named_twice(self) -> list[Problem]:
-        """A problem for each host that comes again."""
+        """A problem for each host that is named twice."""
         return [
             Problem(key=f"nodes.{at}", says=f"'{host}' is named twice")
             for at, host in enumerate(self.nodes)

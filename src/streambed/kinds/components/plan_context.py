@@ -17,7 +17,7 @@ from streambed.stores.store import Address
 
 @dataclass(frozen=True, kw_only=True)
 class PlanContext:
-    """What the planner tells a component about the place where it will run."""
+    """What the planner gives a component: addresses, folders and the machine."""
 
     machine: Machine
     directory: Path
@@ -91,7 +91,7 @@ class PlanContext:
         return broker
 
     def bootstrap_for(self, topics: Iterable[str] = ()) -> str:
-        """What clients of these topics are given to find their broker; empty if there is none."""
+        """The bootstrap address for clients of these topics; empty if there is no broker."""
         broker = self.broker_for(topics)
         return broker.bootstrap if broker else ""
 

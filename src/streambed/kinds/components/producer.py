@@ -141,10 +141,8 @@ class Producer(OnManyHosts):
             raise ValueError(f"size {self.size} is too large: a record has at most {SIZE_MAX}")
         if not self.file:
             self._refuse_keys_of_file()
-        if self.rate is None and self.profile:
-            raise ValueError("profile needs a rate")
-        if self.rate is None and self.arrivals != "constant":
-            raise ValueError("arrivals needs a rate")
+        if self.rate is None:
+            self._refuse_keys_of_rate()
         if self.function and (self.file or not FUNCTION.fullmatch(self.function)):
             raise ValueError("function must be module:function, without a file beside it")
         confirmed = self.acks == "all" and self.idempotence is not False
@@ -157,6 +155,12 @@ class Producer(OnManyHosts):
         if self.idempotence and self.acks != "all":
             raise ValueError(f"idempotence needs acks: all, not {self.acks}")
         return self
+
+    def _refuse_keys_of_rate(self) -> None:
+        if self.profile:
+            raise ValueError("profile needs a rate")
+        if self.arrivals != "constant":
+            raise ValueError("arrivals needs a rate")
 
     def _refuse_keys_of_file(self) -> None:
         if self.key == "tab":
@@ -206,7 +210,7 @@ class Producer(OnManyHosts):
 
     @property
     def topics_written(self) -> tuple[str, ...]:
-        """Its topics."""
+        """The topics that it sends to."""
         return self.writes
 
     @property
@@ -224,7 +228,7 @@ class Producer(OnManyHosts):
 
     @property
     def keeps_ledger(self) -> bool:
-        """Unless `ledger` is false."""
+        """Whether `ledger` is set, which is the default."""
         return self.ledger
 
     def progress(self, world: World) -> Progress:

@@ -60,10 +60,7 @@ class Profile:
 
     @model_validator(mode="after")
     def _whole(self) -> Profile:
-        declared: set[str] = set()
-        for key, field in self.__dataclass_fields__.items():
-            if key != "shape" and getattr(self, key) != field.default:
-                declared.add(key)
+        declared = self._declared_keys()
         needed = KEYS[self.shape]
         allowed = needed | ALLOWED.get(self.shape, set())
         missing = sorted(needed - declared)
@@ -80,6 +77,14 @@ class Profile:
         if fast:
             raise ValueError(f"{fast[0]} is too fast: give {RATE_MAX} or less")
         return self
+
+    def _declared_keys(self) -> set[str]:
+        """The keys, besides `shape`, whose values are not the defaults."""
+        keys: set[str] = set()
+        for key, field in self.__dataclass_fields__.items():
+            if key != "shape" and getattr(self, key) != field.default:
+                keys.add(key)
+        return keys
 
     def order(self, file: str) -> ProfileOrder:
         """The part of the agent's order for a profile; `file` is the path of the trace."""

@@ -115,7 +115,7 @@ class Sink(OnOneNode):
         return {"group": self.group, "table": self.table}
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
-        """One agent."""
+        """One agent, which reads the topic and writes the store."""
         file = context.order(self.name, self._order(context))
         return [
             ProcessSpec(

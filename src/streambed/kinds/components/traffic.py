@@ -122,23 +122,18 @@ class Traffic(ComponentBase):
         return [self._agent(context, node) for node in dict.fromkeys(self.places.values())]
 
     def _agent(self, context: PlanContext, node: str) -> ProcessSpec:
-        left_ns = max(0, context.duration_ns - self.after.ns)
-        lasts_ns = min(left_ns, self.lasts.ns) if self.lasts else left_ns
         targets = [target for source, target in self.pairs if source == node]
-        step_ns = 0.0
-        if self.rate:
-            step_ns = self.size.bytes * 8e9 * self.flows / self.rate.bps
         order = TrafficOrder(
             port=FIRST_PORT + context.numbers[self.name],
             to=tuple(context.addresses[target] for target in targets),
             pattern=self.pattern,
-            step_ns=step_ns,
+            step_ns=self._step_ns(),
             size=self.size.bytes,
             bursts_ns=self.bursts.ns,
             pauses_ns=self.pauses.ns,
             flows=self.flows,
             after_ns=self.after.ns,
-            lasts_ns=lasts_ns,
+            lasts_ns=self._lasts_ns(context.duration_ns),
         )
         file = context.order(f"{self.name}/{node}", order)
         return ProcessSpec(
@@ -150,6 +145,17 @@ class Traffic(ComponentBase):
             files=(file,),
             on_exit=self.on_exit,
         )
+
+    def _step_ns(self) -> float:
+        """The mean time between two packets of one flow; 0 without a rate."""
+        if not self.rate:
+            return 0.0
+        return self.size.bytes * 8e9 * self.flows / self.rate.bps
+
+    def _lasts_ns(self, load_ns: int) -> int:
+        """How long it sends: as declared, but no longer than the load."""
+        left_ns = max(0, load_ns - self.after.ns)
+        return min(left_ns, self.lasts.ns) if self.lasts else left_ns
 
     def readiness(self, world: World) -> Missing:
         """Ready when the agents on all hosts listen."""

@@ -41,7 +41,7 @@ def candidates(
 ) -> pl.DataFrame | None:
     """The outputs (topic, partition, offset, seen), each once with every batch it may be of.
 
-    `sure` says that it has one candidate. None if nobody asked where the topics ended.
+    `sure` says that it has one candidate. None if no commit has the ends of the topics.
     """
     queries = _commits_of(history, job, numbers)
     if not any(commit.event.ends for commits in queries.values() for commit in commits):
@@ -78,19 +78,26 @@ def _candidates_of(
     """Each output of a partition with the batches of one query that may have written it."""
     ends = [commit.event.ends.get(topic, {}).get(partition, -1) for commit in commits]
     rising = np.maximum.accumulate(np.array(ends, np.int64))
-    offsets = outputs["offset"].to_numpy()
-    first = np.searchsorted(rising, offsets, side="right")
-    exact = np.array([commit.event.exact for commit in commits], bool)
-    last = _next_exact(exact)[np.minimum(first, len(commits) - 1)]
-    began = np.array([commit.began for commit in commits], np.int64)
-    begun = np.searchsorted(began, outputs["seen"].to_numpy(), side="right") - 1
-    last = np.maximum(np.minimum(last, begun), first)
-    known = first < len(commits)
-    lengths = np.where(known, last - first + 1, 0)
-    rows = np.repeat(np.arange(len(offsets)), lengths)
-    nth = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    first = np.searchsorted(rising, outputs["offset"].to_numpy(), side="right")
+    last = np.maximum(_last_candidates(outputs, commits, first), first)
+    counts = np.where(first < len(commits), last - first + 1, 0)
+    rows = np.repeat(np.arange(outputs.height), counts)
+    # The candidates of an output are consecutive commits: `nth` counts them from 0.
+    nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     batches = np.array([commit.batch for commit in commits], np.int64)
     return outputs[rows].with_columns(batch=pl.Series(batches[first[rows] + nth]))
+
+
+def _last_candidates(
+    outputs: pl.DataFrame, commits: list[_Commit], first: np.ndarray
+) -> np.ndarray:
+    """The last commit that may have written each output, by exact ends and by when it was seen."""
+    exact = np.array([commit.event.exact for commit in commits], bool)
+    next_exact = _next_exact(exact)[np.minimum(first, len(commits) - 1)]
+    began = np.array([commit.began for commit in commits], np.int64)
+    begun = np.searchsorted(began, outputs["seen"].to_numpy(), side="right") - 1
+    last: np.ndarray = np.minimum(next_exact, begun)
+    return last
 
 
 def _next_exact(exact: np.ndarray) -> np.ndarray:

@@ -59,7 +59,7 @@ class ByBatches:
 
         Records that the witness did not find in the log do not count: after an unclean election
         another record may have the offset of a lost one. If a batch read fewer rows than its range
-        has records, nobody knows which of them it took.
+        has records, it is unknown which of them it took.
         """
         ranges = _all_ranges(history, self.name).filter(pl.col("topic") == topic)
         times = times_taken(ranges, records)
@@ -83,30 +83,38 @@ class ByBatches:
 
         `batch` is null if no batch took it, `seen` if no consumer saw an output of its batch.
         """
+        records = self._inputs_with_arrival(history)
+        by_name = pl.col("own").is_not_null()
+        in_bounds = ~by_name & ~pl.col("exact")
+        batches = batches_of(history, self.name)
+        silent = [number for number, event in enumerate(batches) if event.output_rows <= 0]
+        unreported = (pl.col("batch") < 0).fill_null(False)
+        return records.select(
+            *POSITION,
+            "batch",
+            "due",
+            seen=pl.coalesce("own", pl.when("exact").then("earliest")),
+            earliest=pl.when(in_bounds).then("earliest"),
+            latest=pl.when(in_bounds).then("latest"),
+            silent=pl.col("batch").is_in(silent) & ~by_name,
+            untold=unreported & pl.col("latest").is_null() & ~by_name,
+        )
+
+    def _inputs_with_arrival(self, history: History) -> pl.DataFrame:
+        """Every input, with when an output of its batch was first seen.
+
+        own                       when an output that names the input was seen
+        earliest, latest, exact   bounds of when the first output of its batch was seen
+        """
         seen = history.ledger.seen.filter(by_reader())
         inputs = self._inputs(history, below=frozenset())
         named = self._named_inputs(history, seen)
         with_batch = named.join(inputs.select(*POSITION, "batch"), on=POSITION)
-        first_seen = _first_seen(self._outputs(history, seen), with_batch)
+        by_outputs = _first_seen(self._outputs(history, seen), with_batch)
         bounds = self._unreported_arrivals(history, seen)
-        first_seen = pl.concat([first_seen, bounds]).unique("batch", keep="first")
-        journeys = inputs.join(first_seen, on="batch", how="left")
-        journeys = journeys.join(named.rename({"seen": "own"}), on=POSITION, how="left")
-        by_name = pl.col("own").is_not_null()
-        exact = pl.when("exact").then("earliest")
-        batches = batches_of(history, self.name)
-        silent = [number for number, event in enumerate(batches) if event.output_rows <= 0]
-        unreported = (pl.col("batch") < 0).fill_null(False)
-        return journeys.select(
-            *POSITION,
-            "batch",
-            "due",
-            seen=pl.coalesce("own", exact),
-            earliest=pl.when(~by_name & ~pl.col("exact")).then("earliest"),
-            latest=pl.when(~by_name & ~pl.col("exact")).then("latest"),
-            silent=pl.col("batch").is_in(silent) & ~by_name,
-            untold=unreported & pl.col("latest").is_null() & ~by_name,
-        )
+        first_seen = pl.concat([by_outputs, bounds]).unique("batch", keep="first")
+        records = inputs.join(first_seen, on="batch", how="left")
+        return records.join(named.rename({"seen": "own"}), on=POSITION, how="left")
 
     def output_dues(
         self, history: History, topics: frozenset[str], *, below: frozenset[str]

@@ -100,18 +100,11 @@ class ByKeyCount:
         """
         counted = _count_by_key(history, self.reads)
         outputs = self._outputs(history)
-        of_outputs = outputs.group_by("key").agg(
-            outputs=pl.len().cast(pl.Int64), outputs_sure=pl.col("sure").all()
-        )
-        joined = counted.join(of_outputs, on="key", how="left").with_columns(
-            outputs=pl.col("outputs").fill_null(0),
-            outputs_sure=pl.col("outputs_sure").fill_null(True),
-        )
+        joined = _with_output_counts(counted, outputs)
         inputs = pl.len().over("key").cast(pl.Int64)
         # The order of a key is known if that of each of its inputs is.
-        sure = (
-            pl.col("key").is_not_null() & pl.col("sure").all().over("key") & pl.col("outputs_sure")
-        )
+        inputs_sure = pl.col("key").is_not_null() & pl.col("sure").all().over("key")
+        sure = inputs_sure & pl.col("outputs_sure")
         missing_means_lost = pl.lit(self._writes_known(history, counted, outputs))
         fewer = pl.col("outputs") < inputs
         return joined.select(
@@ -144,6 +137,17 @@ class ByKeyCount:
         return outputs.join(first_seen, on=POSITION).unique(["key", "n"]).select("key", "n", "seen")
 
 
+def _with_output_counts(inputs: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
+    """Add the number of outputs of each input's key, and whether all of them are sure."""
+    by_key = outputs.group_by("key").agg(
+        outputs=pl.len().cast(pl.Int64), outputs_sure=pl.col("sure").all()
+    )
+    return inputs.join(by_key, on="key", how="left").with_columns(
+        outputs=pl.col("outputs").fill_null(0),
+        outputs_sure=pl.col("outputs_sure").fill_null(True),
+    )
+
+
 def _count_by_key(history: History, topics: tuple[str, ...]) -> pl.DataFrame:
     """Every position of these topics: key, n (counted from 1 by key), known and sure.
 
@@ -165,21 +169,25 @@ def _positions(history: History, topic: str) -> pl.DataFrame:
     first offset of a partition that is missing or that two records claim.
     """
     at_topic = (pl.col("topic") == topic) & (pl.col("offset") >= 0)
-    columns = [*POSITION, "producer", "sequence", "key"]
     seen = history.ledger.seen.filter(at_topic)
     if witness_of(history, topic):
         read_back = seen.filter(pl.col("consumer") == WITNESS).unique(POSITION)
         return read_back.select(*POSITION, "key", known=pl.lit(True))
     acked = history.ledger.sent.filter(at_topic & pl.col("acked").is_not_null())
+    log = _claimed_offsets(acked, seen).sort(POSITION)
+    in_place = pl.col("offset") == pl.int_range(pl.len())
+    known = (in_place & pl.col("clear")).cast(pl.Int8).cum_min().over(PARTITION).cast(pl.Boolean)
+    return log.select(*POSITION, "key", known=known)
+
+
+def _claimed_offsets(acked: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+    """A row for each offset that was acked or seen. `clear`: all name one record and one key."""
+    columns = [*POSITION, "producer", "sequence", "key"]
     claims = pl.concat([acked.select(columns), seen.select(columns)]).unique()
     identity = pl.struct("producer", "sequence").filter(pl.col("producer").is_not_null())
     keys = pl.col("key").drop_nulls()
-    log = claims.group_by(POSITION).agg(
-        key=keys.first(), clear=(identity.n_unique() <= 1) & (keys.n_unique() <= 1)
-    )
-    in_place = pl.col("offset") == pl.int_range(pl.len())
-    known = (in_place & pl.col("clear")).cast(pl.Int8).cum_min().over(PARTITION).cast(pl.Boolean)
-    return log.sort(POSITION).select(*POSITION, "key", known=known)
+    clear = (identity.n_unique() <= 1) & (keys.n_unique() <= 1)
+    return claims.group_by(POSITION).agg(key=keys.first(), clear=clear)
 
 
 def _read_to_end(history: History, topic: str) -> bool:

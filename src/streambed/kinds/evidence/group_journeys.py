@@ -1,4 +1,4 @@
-"""Journeys to a group that reads one topic, from the judge's arrays: ten million of them are many.
+"""Journeys to a group that reads one topic, from the judge's arrays: fast for millions of records.
 
 It answers only where a record can come from nowhere else: one topic, one component in the group,
 and no producer that also writes other topics. Everything else is in journeys.py.

@@ -75,23 +75,36 @@ def _to_group(history: History, component: str, group: str) -> pl.DataFrame:
         return _with_outcome(direct, _unread_rows(history, reader, direct))
     of_group = (pl.col("group") == group) & by_reader()
     by_group = history.ledger.seen.filter(of_group)
+    records = _records_of_member(history, component, reads, by_group)
+    if reader is None:
+        return _with_outcome(records, pl.lit(True))
+    if reader.latest:
+        records = _since_group_began(records, by_group)
+    # A record that was sent elsewhere came through a job, which may have left it out.
+    elsewhere = ~pl.col("topic").is_in(reads)
+    return _with_outcome(records, elsewhere | _unread_rows(history, reader, records))
+
+
+def _records_of_member(
+    history: History, component: str, reads: list[str], by_group: pl.DataFrame
+) -> pl.DataFrame:
+    """The sent records with `seen`, without those that only other members of the group saw."""
     mine = of_component("consumer", component)
     own = by_group.filter(mine & pl.col("producer").is_not_null())
     first_seen = own.group_by(IDENTITY).agg(pl.col("seen").min())
     others = by_group.filter(~mine).select(IDENTITY).unique().with_columns(by_another=True)
-    sent = _sent_records(history, reads, own).join(first_seen, on=IDENTITY, how="left")
-    records = sent.join(others, on=IDENTITY, how="left")
-    records = records.filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
-    if reader is None:
-        return _with_outcome(records, pl.lit(True))
-    if reader.latest:
-        began = by_group.group_by("topic", "partition").agg(began=pl.col("offset").min())
-        records = records.join(began, on=["topic", "partition"], how="left")
-        since_began = pl.col("offset") >= pl.col("began")
-        records = records.filter(pl.col("seen").is_not_null() | since_began)
-    # A record that was sent elsewhere came through a job, which may have left it out.
-    elsewhere = ~pl.col("topic").is_in(reads)
-    return _with_outcome(records, elsewhere | _unread_rows(history, reader, records))
+    records = _sent_records(history, reads, own)
+    records = records.join(first_seen, on=IDENTITY, how="left")
+    records = records.join(others, on=IDENTITY, how="left")
+    return records.filter(pl.col("seen").is_not_null() | pl.col("by_another").is_null())
+
+
+def _since_group_began(records: pl.DataFrame, by_group: pl.DataFrame) -> pl.DataFrame:
+    """The records from the first offset that the group saw of each partition, and those seen."""
+    began = by_group.group_by("topic", "partition").agg(began=pl.col("offset").min())
+    records = records.join(began, on=["topic", "partition"], how="left")
+    since_began = pl.col("offset") >= pl.col("began")
+    return records.filter(pl.col("seen").is_not_null() | since_began)
 
 
 def _topics_of_group(history: History, component: str, group: str) -> list[str]:

@@ -163,7 +163,7 @@ def _replica_batches(history: History, topic: str) -> ReplicaBatches | None:
 
 
 def _open_transactions(history: History) -> tuple[OpenTransaction, ...] | None:
-    """Producers whose transaction was open when the coordinator last noted its state.
+    """Producers whose transaction was open when the coordinator last recorded its state.
 
     The partitions of it are not noted, so it counts for all. Its producer is alive if the run
     stopped it: it was not killed before.

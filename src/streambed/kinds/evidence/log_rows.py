@@ -112,27 +112,40 @@ def _answer(finding: Finding, *, allowed: bool) -> RowAnswer:
 def _offenders(history: History, topic: Topic, finding: Finding) -> list[dict[str, Any]]:
     """The first offenders: what happened, to which records, where, and during which faults."""
     times = send_times(topic, [one.record for one in finding.evidence])
-    made = []
+    offenders = []
     for one in finding.evidence:
         sent, acked = times.get(one.record, (NONE, NONE))
         start = sent if one.start == NONE else one.start
         end = acked if one.end == NONE else one.end
         during = _faults_between(history, start, end)
-        says = _text(topic, one) + (f" (during {during})" if during else "")
-        made.append(
+        says = _text(topic, one)
+        if during:
+            says += f" (during {during})"
+        offenders.append(
             {
                 "says": says,
-                "record": topic.name_of(one.record) if one.record != NONE else "",
-                "place": place_text(one.place) if one.place != NONE else "",
-                "other": topic.name_of(one.other) if one.other != NONE else "",
-                "other_place": place_text(one.other_place) if one.other_place != NONE else "",
+                **_names(topic, one),
                 "group": one.group,
                 "start_s": None if start == NONE else history.seconds(start),
                 "end_s": None if end == NONE else history.seconds(end),
                 "during": during,
             }
         )
-    return made
+    return offenders
+
+
+def _names(topic: Topic, evidence: Evidence) -> dict[str, str]:
+    """The records and places of an offender as text; empty for those that it does not have."""
+    records = {"record": evidence.record, "other": evidence.other}
+    places = {"place": evidence.place, "other_place": evidence.other_place}
+    names = dict.fromkeys(("record", "place", "other", "other_place"), "")
+    for key, record in records.items():
+        if record != NONE:
+            names[key] = topic.name_of(record)
+    for key, place in places.items():
+        if place != NONE:
+            names[key] = place_text(place)
+    return names
 
 
 def _faults_between(history: History, start: int, end: int) -> str:
@@ -143,28 +156,34 @@ def _faults_between(history: History, start: int, end: int) -> str:
 
 
 def _text(topic: Topic, evidence: Evidence) -> str:
+    other_place = "its start"
+    if evidence.other_place != NONE:
+        other_place = place_text(evidence.other_place)
     return evidence.text.format(
         record=topic.name_of(evidence.record),
         place=place_text(evidence.place),
         other=topic.name_of(evidence.other),
-        other_place=place_text(evidence.other_place)
-        if evidence.other_place != NONE
-        else "its start",
+        other_place=other_place,
     )
 
 
 def send_times(topic: Topic, records: list[int]) -> dict[int, tuple[int, int]]:
     """When each of a few records was sent and acknowledged; NONE if it was not."""
-    wanted = np.unique([record for record in records if 0 <= record < len(topic.sends)])
-    if not len(wanted):
+    sent_records = [record for record in records if 0 <= record < len(topic.sends)]
+    if not sent_records:
         return {}
-    wanted = wanted.astype(np.int64)
+    wanted = np.unique(sent_records).astype(np.int64)
     rows = wanted if topic.sends.rows is None else topic.sends.rows[wanted]
     by_row = dict(zip(rows.tolist(), wanted.tolist(), strict=True))
     times, first = {}, 0
     for batch in batches_of_topic(topic.ledger, "sent", topic.name, ("sent", "acked")):
-        for row in rows[(rows >= first) & (rows < first + len(batch))].tolist():
+        in_batch = (rows >= first) & (rows < first + len(batch))
+        for row in rows[in_batch].tolist():
             sent, acked = (column[row - first].as_py() for column in batch.columns)
-            times[by_row[row]] = (NONE if sent is None else sent, NONE if acked is None else acked)
+            times[by_row[row]] = (_time_or_none(sent), _time_or_none(acked))
         first += len(batch)
     return times
+
+
+def _time_or_none(time: int | None) -> int:
+    return NONE if time is None else time

@@ -70,7 +70,7 @@ class Recovery:
     """The longest span without an acknowledgement of the inputs, from the injection on."""
 
     def evidence(self, history: History) -> dict[str, Any]:
-        """For programs."""
+        """The recovery as data of the verdict, with times in seconds since the run began."""
         return {
             "faults": self.faults,
             "start_s": history.seconds(self.start),
@@ -112,7 +112,7 @@ def baseline_of(
             f"only {shown(max(0, first - begin))} of load before the first fault: "
             f"{shown(BASELINE_NS)} are needed to know what is usual"
         )
-    # A record in flight when the fault came is not part of what is usual.
+    # Records in flight at the first fault do not belong to the baseline.
     calm = pl.col("due").is_between(begin, first) & (pl.col("seen") <= first)
     latencies = records.filter(calm).select(pl.col("seen") - pl.col("due")).to_series()
     p99 = latencies.quantile(0.99, interpolation="higher")
@@ -155,14 +155,7 @@ def _recovery(
     records: pl.DataFrame, faults: FaultSet, baseline: Baseline, hold: Duration, until: int
 ) -> Recovery:
     bound = baseline.bound_ns
-    late = records.filter(
-        (pl.col("due") + pl.col("latency").fill_null(0) >= faults.start)
-        & (pl.col("latency") > bound)
-        & (pl.col("due") < until)
-    )
-    effect = None
-    if late.height:
-        effect = max(0, late.select((pl.col("due") + bound).min()).item() - faults.start)
+    effect = _first_effect(records, faults.start, bound, until)
     if faults.end == FOREVER_NS:
         return _recovery_without_heal(records, faults, effect, until)
     outputs = records["seen"].drop_nulls().sort()
@@ -180,6 +173,17 @@ def _recovery(
         at_least_ns=at_least,
         why_unknown=why,
     )
+
+
+def _first_effect(records: pl.DataFrame, start: int, bound: int, until: int) -> int | None:
+    """How long after the injection a record was first late; None if none was."""
+    not_yet_seen = pl.col("due") + pl.col("latency").fill_null(0) >= start
+    is_late = pl.col("latency") > bound
+    late = records.filter(not_yet_seen & is_late & (pl.col("due") < until))
+    if late.is_empty():
+        return None
+    first_late = int(late["due"].to_numpy().min()) + bound
+    return max(0, first_late - start)
 
 
 def _recovery_without_heal(
@@ -205,7 +209,7 @@ def _last_due(records: pl.DataFrame, until: int) -> int:
 
 
 def _acks(history: History, records: pl.DataFrame) -> pl.Series:
-    """When records of the topics that these are of were acknowledged, in order."""
+    """When records of these topics were acknowledged, in order."""
     parts = [np.empty(0, np.int64)]
     for topic in records["topic"].unique().sort():
         for batch in batches_of_topic(history.ledger, "sent", topic, ("acked",)):
@@ -231,22 +235,12 @@ def _caught_up(
 
     By seconds of due time after the healing. The first second of those that hold counts.
     """
-    due = records.filter(pl.col("due").is_between(heal, until, closed="left"))
-    seconds = (
-        due.with_columns(second=(pl.col("due") - heal) // SECOND_NS)
-        .group_by("second")
-        .agg(
-            p99=pl.col("latency").quantile(0.99, interpolation="higher"),
-            open=pl.col("latency").is_null().any(),
-        )
-    )
-    states = {second: (p99, is_open) for second, p99, is_open in seconds.iter_rows()}
-    if not states:
+    seconds = _seconds_after(records, heal, until)
+    if not seconds:
         return None, None, "no record was due after it was healed"
     needed = -(-hold.ns // SECOND_NS)
     start, held = 0, 0
-    for second in sorted(states):  # A second in which nothing was due says nothing.
-        p99, is_open = states[second]
+    for second, p99, is_open in seconds:  # A second in which nothing was due says nothing.
         if p99 is not None and p99 > bound:
             start, held = second + 1, 0
             continue
@@ -262,3 +256,18 @@ def _caught_up(
     if not held:
         why = "it had not caught up when the load ended, or the next fault came"
     return None, start * SECOND_NS, why
+
+
+def _seconds_after(
+    records: pl.DataFrame, heal: int, until: int
+) -> list[tuple[int, float | None, bool]]:
+    """Each second with records due, from the healing on: its number, p99, and whether a latency is
+    unknown.
+    """
+    due = records.filter(pl.col("due").is_between(heal, until, closed="left"))
+    by_second = due.group_by(second=(pl.col("due") - heal) // SECOND_NS)
+    seconds = by_second.agg(
+        p99=pl.col("latency").quantile(0.99, interpolation="higher"),
+        open=pl.col("latency").is_null().any(),
+    )
+    return seconds.sort("second").rows()

@@ -27,7 +27,7 @@ class Unsent:
 
 
 def columns_needed(history: History) -> tuple[str, ...]:
-    """The columns of `sent` that `unsent_records` needs beside `due`: none if nobody died."""
+    """The columns of `sent` that `unsent_records` needs beside `due`: none if no producer died."""
     return ("producer", "sequence") if _deaths(history) else ()
 
 

@@ -16,6 +16,7 @@ from streambed.errors import Problem, suggestion
 from streambed.kinds.components.broker import Broker, brokers_among
 from streambed.kinds.components.roles import broker_for, role, role_problems
 from streambed.kinds.declared_components import Components
+from streambed.units import count_of
 from streambed.world import World
 
 CROWD_FORMS = ("any broker", "any of KAFKA", "every broker but ROLE", "minority of KAFKA")
@@ -58,21 +59,37 @@ def crowd_problems(wanted: Crowd, components: Components, key: str) -> list[Prob
         return [Problem(key=key, says=says)]
     if not brokers:
         return [Problem(key=key, says="there is no kafka component, so there is no broker")]
-    if role(wanted.but):
-        if problems := role_problems(wanted.but, components, key):
-            return problems
-    elif wanted.but and wanted.but not in _processes(brokers):
-        says = f"there is no '{wanted.but}'. {suggestion(wanted.but, _processes(brokers))}"
-        return [Problem(key=key, says=says)]
+    problems = _left_out_problems(wanted, components, key)
+    if problems:
+        return problems
     if not (wanted.of or wanted.but) and len(brokers) > 1:
         forms = ", ".join(f"{wanted.how} of {name}" for name in brokers)
         return [Problem(key=key, says=f"several components have brokers: write one of {forms}")]
     broker = crowd_broker(wanted, components)
-    least = 3 if wanted.how == "minority" else 2 if wanted.but else 1
-    if len(broker.nodes) >= least:
+    least = _least_brokers(wanted)
+    count = len(broker.nodes)
+    if count >= least:
         return []
-    says = f"{broker.name} has only {len(broker.nodes)} broker{'s'[: len(broker.nodes) - 1]}"
+    says = f"{broker.name} has only {count_of(count, 'broker')}"
     return [Problem(key=key, says=f"{says}: '{wanted.how}' needs {least} or more here")]
+
+
+def _left_out_problems(wanted: Crowd, components: Components, key: str) -> list[Problem]:
+    """What is wrong with `but`: an unknown role or process."""
+    if role(wanted.but):
+        return role_problems(wanted.but, components, key)
+    processes = _processes(brokers_among(components))
+    if not wanted.but or wanted.but in processes:
+        return []
+    says = f"there is no '{wanted.but}'. {suggestion(wanted.but, processes)}"
+    return [Problem(key=key, says=says)]
+
+
+def _least_brokers(wanted: Crowd) -> int:
+    """How many brokers a component must have for a crowd."""
+    if wanted.how == "minority":
+        return 3
+    return 2 if wanted.but else 1
 
 
 def _processes(brokers: Mapping[str, Broker]) -> list[str]:
@@ -104,6 +121,6 @@ def members(wanted: Crowd, world: World) -> tuple[str, ...]:
 
 
 def draw(names: list[str], count: int, world: World, purpose: str) -> list[str]:
-    """Some of these, by the run's seed; drawn anew each time."""
+    """Some of these, by the run's seed; each call draws again."""
     times = world.keep(f"draws of {purpose}", itertools.count)
     return random.Random(f"{world.plan.seed} {purpose} {next(times)}").sample(names, count)

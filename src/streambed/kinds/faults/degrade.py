@@ -82,7 +82,7 @@ class Degrade(Direction, _Aimed):
         return problems + direction_problems(self, self.over(_ANY_LINK))
 
     def emulated(self, links: Links, components: Components) -> Sequence[str]:
-        """Every link that a target names."""
+        """The links that the target names."""
         return [name for target in self.link for name in links_named(target, links)]
 
     def changes_of(self, links: Links) -> LinkChange:

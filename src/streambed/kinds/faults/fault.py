@@ -53,7 +53,7 @@ class NeedsNothing:
         return ()
 
     def changes_of(self, links: Links) -> LinkChange | None:
-        """No link gets other values."""
+        """None: it changes no values of links."""
         return None
 
     def possible_outside(self, ours: Collection[str]) -> bool:
@@ -62,27 +62,27 @@ class NeedsNothing:
 
     @property
     def roles(self) -> Sequence[str]:
-        """Targets that are roles: none."""
+        """Empty: none of its targets is a role."""
         return ()
 
     def emulated(self, links: Links, components: Components) -> Sequence[str]:
-        """Links that the fault must be able to change: none."""
+        """Empty: it changes no links."""
         return ()
 
     def killed_components(self, components: Components) -> Collection[str]:
-        """It kills nothing."""
+        """Empty: it kills no process."""
         return ()
 
     def slowed_components(self, components: Components) -> Collection[str]:
-        """It slows nothing down."""
+        """Empty: it limits no CPU time."""
         return ()
 
     def prepares(self, components: Components) -> Sequence[Preparation]:
-        """Processes start as they would without it."""
+        """Empty: it needs nothing of processes before they start."""
         return ()
 
     def lacks(self, machine: Machine) -> str:
-        """Every machine can do it."""
+        """Empty: it needs nothing that a machine may lack."""
         return ""
 
 
@@ -92,7 +92,7 @@ class Momentary(Timed, NeedsNothing):
 
     @property
     def lasts(self) -> Duration:
-        """No time."""
+        """Zero: there is nothing to heal."""
         return Duration(0)
 
 

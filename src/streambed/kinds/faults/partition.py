@@ -20,7 +20,7 @@ from streambed.world import Injected, World
 
 Targets = Annotated[tuple[str, ...], Field(min_length=1)]
 RING_LEAST = 4
-"""In a ring of three, everybody is the neighbour of everybody."""
+"""In a ring of three, all are neighbours."""
 
 
 @declared
@@ -41,7 +41,7 @@ class Partition(Lasting):
 
     @property
     def aim(self) -> str:
-        """Who is apart, as declared."""
+        """The declared sides of the partition."""
         return _text(self.sides, self.deaf, self.ring)
 
     @property
@@ -95,7 +95,7 @@ class Partition(Lasting):
         return "this kernel has no packet rules (nf_tables), which a partition needs"
 
     def inject(self, world: World) -> Injected:
-        """Resolve the roles, and let each host drop what it must not hear.
+        """Resolve the roles, and let each host drop packets from the hosts that it must not hear.
 
         WorldError if a role is now held by a host that is named on another side.
         """
@@ -118,7 +118,7 @@ class Partition(Lasting):
         )
 
     def _deaf_hosts(self, hosts: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """What each host must not hear."""
+        """For each host, the hosts whose packets it drops."""
         if self.sides:
             return apart([sorted({h for name in side for h in hosts[name]}) for side in self.sides])
         if self.ring:

@@ -69,7 +69,7 @@ class OnAProcess(OnATarget):
 
 
 def known_process(target: str, components: Components) -> str:
-    """The process that a target means in every run; empty if that is found out during the run."""
+    """The process that a target means in every run; empty if that is only known during the run."""
     wanted = role(target)
     if wanted and wanted.kind == "driver":
         return process_name(engines_among(components)[wanted.of].driver, components)

@@ -53,7 +53,7 @@ class SyncedFiles:
                 self._sizes[_id_of(file.fileno())] = os.fstat(file.fileno()).st_size
 
     def note_sync(self, file: FileId, size: int) -> None:
-        """This much of a file has been synced."""
+        """Note that this much of a file has been synced."""
         with self._changing:
             self._sizes[file] = size
 
@@ -106,7 +106,7 @@ class SyncedFiles:
 
 
 def file_of_descriptor(task: int, descriptor: int) -> tuple[FileId, int] | None:
-    """The file that a thread has open, and how much of it a sync makes sure; None if it is none.
+    """The file that a thread has open, and how much of it a sync makes durable; None if it is none.
 
     A server may reserve space ahead and fill it later: what lies behind its position and holds
     nothing but filler does not count.

@@ -34,7 +34,7 @@ class BatchCommitted(BatchStep):
     """A job finished a batch and its output: Spark's `commits/N`."""
 
     ends: NextOffsets = field(default_factory=dict)
-    """Where the topics that the job writes ended just afterwards; empty if nobody knows."""
+    """Where the topics that the job writes ended just afterwards; empty if unknown."""
     exact: bool = False
     """Whether these were asked before the next batch of this query was planned: then no output of
     a later batch lies before them.

@@ -139,7 +139,7 @@ COMMITS = pa.schema(
         "error": pa.string(),
     }
 )
-"""Commits whose reply the client saw; `error` is null if the broker took it."""
+"""Commits whose reply the client saw; `error` is null if the broker accepted it."""
 
 PROBED = pa.schema(
     {

@@ -29,7 +29,7 @@ class StoredTable:
     """Arrow files of a running run, and what programs handed in."""
 
     def frame(self) -> pl.DataFrame:
-        """The whole table."""
+        """Load all rows of the table into memory."""
         tables = [self.schema.empty_table()]
         if self.parquet is not None:
             # Older versions wrote other kinds of strings.

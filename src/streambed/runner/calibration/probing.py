@@ -146,11 +146,8 @@ def exchange(
     waiting = schedule(directions)
     began_ns = now_ns()
     by_descriptor = {end.fileno(): end for end in opened.values()}
-    slowest_ns = max(
-        direction.shape.delay_ns + 4 * direction.shape.jitter_ns for direction in directions
-    )
     last_due_ns = waiting[-1][0]
-    end_ns = began_ns + last_due_ns + slowest_ns + patience_ns
+    end_ns = began_ns + last_due_ns + _slowest_ns(directions) + patience_ns
     missing = len(waiting)
     with select.epoll() as poll:
         for descriptor in by_descriptor:
@@ -163,6 +160,12 @@ def exchange(
             if waiting and next_ns <= now_ns():
                 _, number, packet = waiting.popleft()
                 _send(directions[number], opened, addresses, _packet.pack(number, packet))
+
+
+def _slowest_ns(directions: list[ProbedDirection]) -> int:
+    """The longest delay to expect of a packet."""
+    shapes = [direction.shape for direction in directions]
+    return max(shape.delay_ns + 4 * shape.jitter_ns for shape in shapes)
 
 
 def _send(

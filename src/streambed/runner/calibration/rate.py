@@ -45,12 +45,12 @@ class Flood:
 
     @property
     def packet_bytes(self) -> int:
-        """What each packet carries."""
+        """The payload of a packet: small ones for slow links."""
         return LARGE_BYTES if self.direction.shape.rate_bps >= SMALL_BELOW_BPS else SMALL_BYTES
 
     @property
     def window_s(self) -> float:
-        """How long to count, so that one packet more or less does not matter."""
+        """How long to count, so that a single packet does not matter."""
         needed_s = (
             PACKETS_LEAST * (self.packet_bytes + HEADERS_BYTES) * 8 / self.direction.shape.rate_bps
         )
@@ -120,24 +120,29 @@ def _measure_together(
     with sockets(world, ports) as opened:
         floods = []
         for direction in group:
-            end = opened[direction.sender]
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-            floods.append(
-                Flood(
-                    direction=direction, end=end, target=(addresses[direction.receiver.node], PORT)
-                )
-            )
+            target = addresses[direction.receiver.node], PORT
+            floods.append(_open_flood(direction, opened[direction.sender], target))
+        window_s = max(flood.window_s for flood in floods)
         began_ns = now_ns()
         _fill(world, floods, began_ns, until_s=settled_s)
         for flood in floods:
             flood.began_ns = now_ns()
             flood.carried_bytes = flood.arrived_bytes(world)
-        window_s = max(flood.window_s for flood in floods)
         _fill(world, floods, began_ns, until_s=settled_s + window_s)
         for flood in floods:
-            carried_bytes = flood.arrived_bytes(world) - flood.carried_bytes
-            passed_s = (now_ns() - flood.began_ns) / 1e9
-            yield flood.direction.key, round(carried_bytes * 8 / passed_s)
+            yield flood.direction.key, _carried_bps(world, flood)
+
+
+def _carried_bps(world: LiveWorld, flood: Flood) -> int:
+    """The mean rate since the flood began to be counted."""
+    carried_bytes = flood.arrived_bytes(world) - flood.carried_bytes
+    passed_s = (now_ns() - flood.began_ns) / 1e9
+    return round(carried_bytes * 8 / passed_s)
+
+
+def _open_flood(direction: ProbedDirection, end: socket.socket, target: tuple[str, int]) -> Flood:
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    return Flood(direction=direction, end=end, target=target)
 
 
 def _fill(world: LiveWorld, floods: list[Flood], began_ns: int, *, until_s: float) -> None:

@@ -93,25 +93,27 @@ def trees(decided: Plan, owner: int) -> tuple[dict[Path, Settings], dict[str, li
     joins: dict[str, list[str]] = defaultdict(list)
     prefix = f"streambed-{owner}-{decided.name}-{Path(decided.directory).name}"
     for folder, controllers in _folders(decided.machine).items():
-        settings_of = partial(
-            settings,
-            controllers,
-            cores=decided.machine.cores,
-            unified=hierarchies.is_unified(folder),
-        )
-        host_groups: dict[str, Path] = {}
+        unified = hierarchies.is_unified(folder)
+        caps_of = partial(settings, controllers, cores=decided.machine.cores, unified=unified)
+        parents: dict[str, Path] = {}
         for node in decided.nodes:
-            if caps := settings_of(node.allowance):
-                host_groups[node.name] = folder / f"{prefix}-{node.name}"
-                groups[host_groups[node.name]] = caps
+            caps = caps_of(node.allowance)
+            if caps:
+                parents[node.name] = folder / f"{prefix}-{node.name}"
+                groups[parents[node.name]] = caps
         for process in decided.processes:
-            caps = settings_of(process.allowance)
-            if caps or process.node in host_groups:
-                above = host_groups.get(process.node, folder)
-                group = above / f"{prefix}-{process.name.replace('/', '.')}-process"
+            caps = caps_of(process.allowance)
+            if caps or process.node in parents:
+                parent = parents.get(process.node, folder)
+                group = parent / _process_group(prefix, process.name)
                 groups[group] = caps
                 joins[process.name].append(str(group))
     return groups, joins
+
+
+def _process_group(prefix: str, process: str) -> str:
+    """The name of the group of a process, in which a slash would be a folder."""
+    return f"{prefix}-{process.replace('/', '.')}-process"
 
 
 def _folders(machine: Machine) -> dict[Path, list[Controller]]:

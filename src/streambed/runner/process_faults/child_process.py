@@ -32,11 +32,11 @@ class ChildProcess:
         return state != "Z"
 
     def last_lines(self) -> list[str]:
-        """Its parent has its output."""
+        """Empty: its output is in the log of its parent."""
         return []
 
     def children(self, words: Sequence[str]) -> Sequence[ChildProcess]:
-        """None are looked for."""
+        """Empty: children of a child process are not looked up."""
         return ()
 
     def kill(self) -> Heal:
@@ -80,7 +80,7 @@ class ChildProcess:
         self._signal(signal.SIGKILL)
 
     def tolerate_end(self) -> Heal:
-        """Its end does not end the run anyway."""
+        """Does nothing: the end of a child process never fails the run."""
         return lambda: None
 
     def _signal(self, number: int) -> None:

@@ -14,9 +14,9 @@ from streambed.runner.cgroups.caps import PERIOD_US, quota
 from streambed.world import Heal
 
 PERIOD_S = 0.01
-"""One round of running and standing still."""
+"""One cycle of running and being stopped."""
 ROUNDS_PER_LOOK = 100
-"""How often it is asked which children there are."""
+"""How often the children are looked up."""
 BY_GROUP, BY_SIGNALS = "by its control group", "by stopping it for a part of every 10 ms"
 
 

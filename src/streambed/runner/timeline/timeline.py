@@ -153,7 +153,9 @@ class Timeline:
     def _look_up(self, number: int) -> None:
         """Look up roles ahead of time: the world caches them, so that the fault is not delayed."""
         for role in self._fault(number).roles:
-            with contextlib.suppress(WorldError):  # It will be asked again when the fault comes.
+            with contextlib.suppress(
+                WorldError
+            ):  # It is looked up again when the fault is injected.
                 self._world.holder(role)
 
     def _watch(self, number: int) -> None:

@@ -57,15 +57,10 @@ def choose(
     for component in order:
         name = component.name
         numbers = ports_for(name, component.ports, asked=ports.get(name), taken=taken)
-        usual, actual = component.ports[0], numbers[0]
-        if actual != usual and name not in ports:
-            reason = why_not_free(usual) or f"another of these servers has port {usual}"
-            notes.append(f"{reason}: {name} is at {actual}")
-        loopback = Loopback(
-            ports=numbers,
-            topics=topics if component.as_broker else {},
-            has_data=name in has_data,
-        )
+        if name not in ports:
+            notes += _moved_port(name, usual=component.ports[0], actual=numbers[0])
+        own_topics = topics if component.as_broker else {}
+        loopback = Loopback(ports=numbers, topics=own_topics, has_data=name in has_data)
         chosen[name] = component.on_loopback(loopback)
     experiment = Experiment(
         name="up",
@@ -75,6 +70,14 @@ def choose(
         components={name: chosen[name] for name in asked},
     )
     return Choice(experiment=experiment, base=base, notes=tuple(notes))
+
+
+def _moved_port(name: str, *, usual: int, actual: int) -> list[str]:
+    """A note if a server does not listen on its usual port."""
+    if actual == usual:
+        return []
+    reason = why_not_free(usual) or f"another of these servers has port {usual}"
+    return [f"{reason}: {name} is at {actual}"]
 
 
 def _components(what: Sequence[str]) -> tuple[dict[str, Component], list[str], Path]:

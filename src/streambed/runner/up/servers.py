@@ -26,7 +26,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """HOST:PORT."""
+        """Where clients connect, as HOST:PORT."""
         return f"{Loopback.host}:{self.port}"
 
     def __getattr__(self, key: str) -> str:
@@ -67,7 +67,7 @@ class Servers:
         return [*super().__dir__(), *self.by_name]
 
     def variables(self) -> dict[str, str]:
-        """The environment variables of all of them."""
+        """The environment variables of all servers."""
         return {key: text for server in self for key, text in server.variables().items()}
 
 

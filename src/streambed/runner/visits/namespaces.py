@@ -53,7 +53,7 @@ def command_on(directory: Path, node: str, argv: Sequence[str]) -> list[str]:
 
 
 def _vacant(directory: Path, node: str, descriptor: int) -> entering.Vacant:
-    """Nothing has run on the node yet, so the command must set up the node's file system."""
+    """For a node on which nothing has run yet: the command sets up its file system."""
     decided = plan.read(directory / "plan.json")
     switch = decided.node(node).switch
     return entering.Vacant(

@@ -1,4 +1,4 @@
-"""Looking into HDFS from outside: who serves it, and files that jobs write there, read where data
+"""Look into HDFS from outside: its live nodes, and files that jobs write there, read where data
 nodes keep them.
 
 Only the name node is asked, from its own host, so that looking puts no packet on any link.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ExistingKafka(KafkaCluster):
-    """An admin client for a cluster of which only the addresses for clients are known."""
+    """An admin client for a cluster that is known only by its bootstrap servers."""
 
     def missing(self, *, brokers: int, topics: dict[str, TopicSpec]) -> str:
         """Create missing topics; say what is still missing. ProcessError if a topic is unfit."""

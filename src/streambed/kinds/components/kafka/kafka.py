@@ -155,7 +155,7 @@ class Kafka(WithTopics, KeepsLog, ComponentBase):
     def problems(self, others: Components, base: Path) -> list[Problem]:
         """Topics must fit the brokers, controllers form a quorum, per-node keys name members."""
         if not self.nodes:
-            return []  # Placement reports that there are none, and why.
+            return []  # Placement reports why there are none.
         problems = []
         for name, topic in self.topics.items():
             for key, says in topic.problems(self.nodes):

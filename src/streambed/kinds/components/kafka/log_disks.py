@@ -15,7 +15,7 @@ class KeepsLog:
 
     @property
     def members(self) -> Sequence[Member]:
-        """Every server."""
+        """All servers of the cluster, brokers and controllers."""
         raise NotImplementedError
 
     @property

@@ -106,22 +106,11 @@ def properties(
         for other in members
         if other.controller
     ]
-    listeners = []
-    broker_only: dict[str, Setting] = {}
-    if member.broker:
-        listeners.append(f"PLAINTEXT://{member.node}:{member.port}")
-        broker_only = {
-            "advertised.listeners": f"PLAINTEXT://{advertised_name(member.node)}:{member.port}",
-            "inter.broker.listener.name": "PLAINTEXT",
-        }
-    if member.controller:
-        listeners.append(f"CONTROLLER://{member.node}:{member.controller_port}")
     copies = min(3, sum(other.broker for other in members))
     chosen: dict[str, Setting] = {
         "process.roles": member.roles,
         "node.id": member.number,
-        "listeners": ",".join(listeners),
-        **broker_only,
+        **_listeners(member),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "controller.quorum.voters": ",".join(voters),
@@ -135,6 +124,19 @@ def properties(
         **settings,
     }
     return "".join(f"{key}={setting_text(setting)}\n" for key, setting in chosen.items())
+
+
+def _listeners(member: Member) -> dict[str, Setting]:
+    """Where a member listens, and what a broker advertises."""
+    controller = f"CONTROLLER://{member.node}:{member.controller_port}"
+    if not member.broker:
+        return {"listeners": controller}
+    broker = f"PLAINTEXT://{member.node}:{member.port}"
+    return {
+        "listeners": f"{broker},{controller}" if member.controller else broker,
+        "advertised.listeners": f"PLAINTEXT://{advertised_name(member.node)}:{member.port}",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
 
 
 def identity(seed: int, cluster: str, number: int) -> str:

@@ -23,7 +23,7 @@ from streambed.record.events.of_batches import (
 )
 
 QUERIES_NS = 500_000_000
-"""How often it is looked for new queries, and for batches that were taken back."""
+"""How often to look for new queries, and for batches that were taken back."""
 
 
 @dataclass

@@ -178,12 +178,6 @@ class SparkCluster(ComponentBase):
         command = artifacts.spark_command(
             context.java, pyspark_home=pyspark, flags=flags, main=main
         )
-        executor = artifacts.spark_command(
-            context.java, pyspark_home=pyspark, flags=flags_for(self.start, OWN_HEAP), main=()
-        )
-        executor_program = PlannedFile(
-            path=f"{home}/java/bin/java", text=artifacts.executor_java(executor), program=True
-        )
         return ProcessSpec(
             name=f"{self.name}/{node}",
             component=self.name,
@@ -195,10 +189,19 @@ class SparkCluster(ComponentBase):
                 "JAVA_HOME": f"{home}/java",
             },
             cwd=str(home),
-            files=(executor_program, *secrets),
+            files=(self._executor_java(context, home), *secrets),
             on_exit=self.on_exit,
             heap_bytes=OWN_HEAP.bytes + lends,
         )
+
+    def _executor_java(self, context: PlanContext, home: Path) -> PlannedFile:
+        """The script that workers run as `java` to start executors."""
+        flags = flags_for(self.start, OWN_HEAP)
+        command = artifacts.spark_command(
+            context.java, pyspark_home=artifacts.find_pyspark(), flags=flags, main=()
+        )
+        text = artifacts.executor_java(command)
+        return PlannedFile(path=f"{home}/java/bin/java", text=text, program=True)
 
     def readiness(self, world: World) -> Missing:
         """Ready when the master's page says that every worker is alive."""
@@ -271,7 +274,7 @@ def flags_for(start: Quickness, heap: Size) -> list[str]:
 
 
 def cluster_problems(job: SparkJob, others: Components) -> list[Problem]:
-    """Why a job could not run on the cluster that it names, but would wait for ever."""
+    """Why a job would wait forever for the cluster that it names."""
     clusters = [name for name, other in others.items() if other.kind == "spark_cluster"]
     if job.cluster not in clusters:
         says = f"there is no spark_cluster '{job.cluster}'. {suggestion(job.cluster, clusters)}"

@@ -203,14 +203,10 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     def processes(self, context: PlanContext) -> list[ProcessSpec]:
         """The driver agent, which starts Spark's Java and then runs the script."""
-        bootstrap = context.bootstrap_for((*self.reads, *self.writes))
-        interpreter = self._interpreter(context)
-        flags = flags_for(self.start, self.memory)
-        java = artifacts.spark_command(
-            context.java, pyspark_home=artifacts.find_pyspark(), flags=flags
-        )
         settings = self._settings(context)
         secrets = secret_files(settings, f"{context.data(self.name)}/secret.properties")
+        home, flags = artifacts.find_pyspark(), flags_for(self.start, self.memory)
+        java = artifacts.spark_command(context.java, pyspark_home=home, flags=flags)
         order = SparkDriverOrder(
             java=tuple(java),
             settings=without_secrets(settings),
@@ -220,24 +216,30 @@ class SparkJob(OnOneNode, CoveredByBatches):
             folders=self._folders(context),
         )
         file = context.order(self.name, order)
+        folder = context.base / self.cwd if self.cwd else context.data(self.name)
         return [
             ProcessSpec(
                 name=self.name,
                 component=self.name,
                 node=self.node,
-                argv=(interpreter, str(DRIVER), file.path),
-                env={
-                    **context.variables(self.name, self.node, bootstrap),
-                    "PYTHONPATH": self._python_path(context),
-                    **_page_address(context),
-                    **{key: context.resolve(text, self.name) for key, text in self.env.items()},
-                },
-                cwd=str(context.base / self.cwd if self.cwd else context.data(self.name)),
+                argv=(self._interpreter(context), str(DRIVER), file.path),
+                env=self._variables(context),
+                cwd=str(folder),
                 files=(file, *secrets),
                 on_exit=self.on_exit,
                 heap_bytes=self.memory.bytes,
             )
         ]
+
+    def _variables(self, context: PlanContext) -> dict[str, str]:
+        """The environment of the driver; the job's own `env` wins."""
+        bootstrap = context.bootstrap_for((*self.reads, *self.writes))
+        return {
+            **context.variables(self.name, self.node, bootstrap),
+            "PYTHONPATH": self._python_path(context),
+            **_page_address(context),
+            **{key: context.resolve(text, self.name) for key, text in self.env.items()},
+        }
 
     def _interpreter(self, context: PlanContext) -> str:
         """The job's interpreter; UsageError if its pyspark does not fit the Kafka connector."""
@@ -255,16 +257,17 @@ class SparkJob(OnOneNode, CoveredByBatches):
         )
 
     def _folders(self, context: PlanContext) -> tuple[str, ...]:
-        """What Spark wants to be there in HDFS."""
+        """The folders that must exist in HDFS before the job starts."""
         if not self.event_log:
             return ()
         return (context.resolve(f"{{{self.event_log}.page}}/webhdfs/v1{self._events}", self.name),)
 
+    def _module_folders(self, context: PlanContext) -> list[Path]:
+        """The folders of its modules, the script's own first."""
+        return [(context.base / self.job).parent, *(context.base / f for f in self.python_path)]
+
     def _python_path(self, context: PlanContext) -> str:
-        folders = [
-            str((context.base / self.job).parent),
-            *(str(context.base / folder) for folder in self.python_path),
-        ]
+        folders = [str(folder) for folder in self._module_folders(context)]
         if context.machine.python_path:
             folders.append(context.machine.python_path)
         return os.pathsep.join(folders)
@@ -289,13 +292,9 @@ class SparkJob(OnOneNode, CoveredByBatches):
 
     def _shipped_files(self, context: PlanContext) -> dict[str, Setting]:
         """Files that an existing cluster may lack: the connectors, and the job's modules."""
-        folders = [
-            (context.base / self.job).parent,
-            *(context.base / folder for folder in self.python_path),
-        ]
         modules = [
             str(module)
-            for folder in folders
+            for folder in self._module_folders(context)
             for module in sorted(folder.glob("*.py"))
             if module != context.base / self.job
         ]

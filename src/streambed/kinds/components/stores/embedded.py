@@ -51,7 +51,7 @@ class Embedded(OnOneNode):
 
     @property
     def limits(self) -> Limits | None:
-        """None: there is no process to limit."""
+        """None: it runs in the processes of its clients."""
         return None
 
     @property

@@ -54,7 +54,7 @@ class OnePort(OnOneNode):
 
     @property
     def disks(self) -> dict[str, str]:
-        """All of its folder."""
+        """The whole folder of the server."""
         return {self.node: ""}
 
     @property

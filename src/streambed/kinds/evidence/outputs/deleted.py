@@ -34,7 +34,7 @@ class Deleted:
 
 
 def deleted_records(history: History, topic: str) -> Deleted | None:
-    """What was deleted of a topic; None if nothing was, as far as producers noted it."""
+    """What was deleted of a topic; None if nothing was, as far as producers recorded it."""
     starts = _starts(history, topic)
     if not starts:
         return None
@@ -62,7 +62,7 @@ def was_deleted(history: History, topic: str) -> bool:
 
 
 def deleted_without_ledger(history: History, topic: str) -> bool:
-    """Whether records were deleted that nobody noted: a writer of the topic keeps no ledger."""
+    """Whether deleted records may be in no ledger: a writer of the topic keeps none."""
     if not _starts(history, topic):
         return False
     components = history.components.values()

@@ -47,7 +47,7 @@ class Identity:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All that it names."""
+        """The columns of the outputs that it names."""
         named = (self.topic, self.partition, self.offset, self.record)
         return tuple(column for column in named if column)
 

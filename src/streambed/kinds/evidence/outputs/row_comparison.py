@@ -19,7 +19,7 @@ class Compared:
     count: int
     """Rows that are missing, too many, or different."""
     sure: int
-    """Those of them that are wrong for sure; the others lie in columns without bounds."""
+    """Those that are certainly wrong; the others differ in columns without bounds."""
     shown: tuple[str, ...]
     """Some of them, for people."""
 
@@ -38,30 +38,38 @@ def compare_rows(
     `bounded` lie between both; others must equal, and are open if `least` and `most` differ.
     """
     joined = _join(rows, least, most, key)
-    there, must, may = (pl.col(f"{HERE}{name}") for name in ("", "\0least", "\0most"))
-    again = pl.col(TIMES)
-    wrong = [
-        pl.when(again > 1).then(pl.format("is there {} times", again)),
-        pl.when(may.is_null()).then(pl.lit("is too many")),
-        pl.when(there.is_null() & must.is_not_null()).then(pl.lit("is missing")),
-    ]
+    wrong = _wrong_presence()
     opened = [pl.lit(False)]
+    exact = least.equals(most)
+    is_there = pl.col(HERE).is_not_null()
     for name in most.columns:
         if name in key:
             continue
-        differs = _differs(joined, name, tolerance)
         if name in bounded:
             differs = _outside(name, tolerance)
-        elif not least.equals(most):
+        else:
+            differs = _differs(joined, name, tolerance)
+        if name not in bounded and not exact:
             opened.append(differs)
             continue
         text = pl.format(f"{name} is {{}}, not {{}}", pl.col(name), pl.col(f"{name}\0most"))
-        wrong.append(pl.when(there.is_not_null() & differs).then(text))
+        wrong.append(pl.when(is_there & differs).then(text))
     return _comparison(joined, key, pl.coalesce(*wrong), pl.any_horizontal(*opened))
 
 
+def _wrong_presence() -> list[pl.Expr]:
+    """What is wrong with how often a row is there; null if nothing is."""
+    times = pl.col(TIMES)
+    is_missing = pl.col(HERE).is_null() & pl.col(f"{HERE}\0least").is_not_null()
+    return [
+        pl.when(times > 1).then(pl.format("is there {} times", times)),
+        pl.when(pl.col(f"{HERE}\0most").is_null()).then(pl.lit("is too many")),
+        pl.when(is_missing).then(pl.lit("is missing")),
+    ]
+
+
 def has_several_rows(frame: pl.DataFrame, key: Sequence[str]) -> bool:
-    """Whether a table has several rows for one key: then nothing can be compared by it."""
+    """Whether a table has several rows for one key, so that rows cannot be matched by it."""
     return bool(frame.select(list(key)).is_duplicated().any())
 
 
@@ -94,7 +102,7 @@ def _join(
 
 
 def _side(frame: pl.DataFrame, key: Sequence[str], suffix: str) -> pl.DataFrame:
-    """One table with keys as text, and names that tell it from the others."""
+    """One table with keys as text, and the suffix at the name of every other column."""
     columns = [
         pl.col(name).cast(pl.String) if name in key else _comparable(frame[name]).alias(name)
         for name in frame.columns

@@ -93,7 +93,7 @@ class Checkpoint:
 
     @property
     def role(self) -> str:
-        """None: its owner has a name."""
+        """Empty: its owner is named, not looked up by a role."""
         return ""
 
     def problems(self, components: Components) -> list[Problem]:

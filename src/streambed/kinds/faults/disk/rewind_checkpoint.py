@@ -38,7 +38,7 @@ class RewindCheckpoint(OnATarget):
 
     @property
     def roles(self) -> Sequence[str]:
-        """None: jobs go by name."""
+        """Empty: a job is named, not looked up by a role."""
         return ()
 
     def problems(self, hosts: Sequence[str], links: Links, components: Components) -> list[Problem]:
@@ -46,7 +46,7 @@ class RewindCheckpoint(OnATarget):
         return checkpoint_problems(self.target, components, "target")
 
     def killed_components(self, components: Components) -> Collection[str]:
-        """The job."""
+        """The job: its driver is killed before the checkpoint is rewound."""
         return (self.target,)
 
     def inject(self, world: World) -> Injected:

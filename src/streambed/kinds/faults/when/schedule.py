@@ -88,7 +88,7 @@ def timing_problems(fault: Fault, duration: Duration) -> list[Problem]:
 
 
 def trigger_problems(fault: Fault, components: Components) -> list[Problem]:
-    """A trigger that can never come."""
+    """Why the trigger of a fault can never fire."""
     trigger = fault.timing.trigger
     says = trigger.problem(components) if trigger else ""
     if not says:

@@ -48,7 +48,7 @@ class Timed:
 
     @property
     def timing(self) -> Timing:
-        """All of them."""
+        """The keys that say when it comes, as one value."""
         return Timing(
             at=self.at,
             every=self.every,

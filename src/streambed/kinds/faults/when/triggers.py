@@ -32,9 +32,9 @@ Look = Callable[[], int | None]
 FAST_S = 0.002
 """How often files and gauges are looked at."""
 QUERIES_NS = 200_000_000
-"""How often it is asked which queries a job has."""
+"""How often the queries of a job are looked up."""
 ROLES_S = 0.1
-"""How often brokers are asked who holds a role."""
+"""How often brokers are asked for the holder of a role."""
 
 
 class Trigger(ABC):
@@ -227,7 +227,7 @@ class Committing(Trigger):
 
     @property
     def sync_point(self) -> str:
-        """The producer."""
+        """The producer, which waits before it commits."""
         return self.producer
 
     def __str__(self) -> str:

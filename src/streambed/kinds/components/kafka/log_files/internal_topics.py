@@ -40,7 +40,7 @@ class GroupCommit:
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionState:
-    """A transaction coordinator noted a state of a transactional producer."""
+    """A transaction coordinator recorded a state of a transactional producer."""
 
     transactional_id: str
     producer_id: int
