@@ -167,7 +167,7 @@ def train_cluster() -> None:
 
 
 def load_classes(noted: Path) -> None:
-    """Load what an executor noted, and the main classes that bring up masters and workers."""
+    """Load the classes that an executor loaded, and the main classes of masters and workers."""
     from py4j.protocol import Py4JJavaError
     from pyspark import SparkContext
 

@@ -228,7 +228,7 @@ def phantoms(view: View) -> Finding:
         records=wrong,
         evidence=tuple(Evidence(text=text, record=int(record)) for record in wrong[:SHOWN]),
         undecided=sum(verdict is None for verdict in verdicts),
-        why_undecided="their producers noted no lives",
+        why_undecided="their producers recorded no lives",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streambed.kinds.components.plan_context import PlanContext
@@ -21,24 +22,30 @@ def captures_of(
     """The agents that write pcap files. A link is watched at its first end."""
     if capture is None:
         return
-    ports_by_node: dict[str, dict[str, CapturePort]] = {}
-    for link in _captured_links(capture, links):
-        port = link.ports[0]
-        path = context.directory / "captures" / file_name(link)
-        captured = CapturePort(interface=port.interface, file=str(path))
-        ports_by_node.setdefault(port.node, {})[link.name] = captured
+    watched = list(_captured_links(capture, links))
     snap = capture.snap.bytes if capture.snap else 0
-    for node, ports in ports_by_node.items():
+    for node, ports in _ports_by_node(watched, context.directory / "captures").items():
+        name = f"{CAPTURE}/{node}"
         order = CaptureOrder(links=ports, snap=snap, limit=capture.limit.bytes)
-        file = context.order(f"{CAPTURE}/{node}", order)
+        file = context.order(name, order)
         yield ProcessSpec(
-            name=f"{CAPTURE}/{node}",
+            name=name,
             component=CAPTURE,
             node=node,
             argv=(context.machine.python, "-m", "streambed.agents.capture", file.path),
             env=context.variables(CAPTURE, node, ""),
             files=(file,),
         )
+
+
+def _ports_by_node(links: list[PlannedLink], folder: Path) -> dict[str, dict[str, CapturePort]]:
+    """The port and pcap file of each link, by node and link."""
+    ports: dict[str, dict[str, CapturePort]] = {}
+    for link in links:
+        port = link.ports[0]
+        captured = CapturePort(interface=port.interface, file=str(folder / file_name(link)))
+        ports.setdefault(port.node, {})[link.name] = captured
+    return ports
 
 
 def _captured_links(capture: Capture, links: tuple[PlannedLink, ...]) -> Iterator[PlannedLink]:

@@ -109,7 +109,7 @@ def _column(path: Path, ledger: Name, table: pa.Table, field: pa.Field) -> pa.Ch
 
 
 def _filled_groups(values: pa.ChunkedArray, table: pa.Table) -> pa.ChunkedArray:
-    """Without a group, a consumer is one by itself."""
+    """A consumer without a group is a group with one member."""
     pairs = zip(values.to_pylist(), table["consumer"].to_pylist(), strict=True)
     return pa.chunked_array([[group or consumer for group, consumer in pairs]], pa.string())
 

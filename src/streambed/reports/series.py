@@ -73,19 +73,23 @@ def thin(
     A point is the mean or the largest value of equal time steps.
     """
     shown = table.select("time_s", by, value).sort(by, "time_s")
-    rounded = pl.col("time_s").round(3), pl.col(value).round_sig_figs(5)
-    if table.group_by(by).len()["len"].max() <= POINTS:  # type: ignore[operator]
-        return shown.with_columns(*rounded), ""
-    step = step_s(float(table["time_s"].max() - table["time_s"].min()))  # type: ignore[operator, arg-type]
+    says = ""
+    if table.group_by(by).len()["len"].max() > POINTS:  # type: ignore[operator]
+        step = step_s(float(table["time_s"].max() - table["time_s"].min()))  # type: ignore[operator, arg-type]
+        shown = _summarise(shown, step, by=by, value=value, keep=keep)
+        noun = "mean" if keep == "mean" else "largest value"
+        says = f"Each point is the {noun} of {step:g} s; the table has every sample."
+    return shown.with_columns(pl.col("time_s").round(3), pl.col(value).round_sig_figs(5)), says
+
+
+def _summarise(
+    table: pl.DataFrame, step: float, *, by: str, value: str, keep: Keep
+) -> pl.DataFrame:
+    """One row for each series and time step, at the middle of the step."""
     middle = ((pl.col("time_s") / step).floor() + 0.5) * step
-    if keep == "mean":
-        statistic, noun = pl.col(value).mean(), "mean"
-    else:
-        statistic, noun = pl.col(value).max(), "largest value"
-    steps = shown.group_by(by, middle.alias("time_s"), maintain_order=True)
-    thinned = steps.agg(statistic).select("time_s", by, value)
-    says = f"Each point is the {noun} of {step:g} s; the table has every sample."
-    return thinned.with_columns(*rounded), says
+    statistic = pl.col(value).mean() if keep == "mean" else pl.col(value).max()
+    steps = table.group_by(by, middle.alias("time_s"), maintain_order=True)
+    return steps.agg(statistic).select("time_s", by, value)
 
 
 def with_gaps(table: pl.DataFrame, *, by: str, value: str) -> pl.DataFrame:

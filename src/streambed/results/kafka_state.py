@@ -64,10 +64,7 @@ def _apply(
 
 def partition_table(history: History) -> pl.DataFrame:
     """Every partition at the end: its leader, replicas in sync, and how often they changed."""
-    first: dict[tuple[str, str, int], str] = {}
-    for state in history.of(ClusterState):
-        for part in state.partitions:
-            first.setdefault((state.component, part.topic, part.partition), part.leader)
+    first = _first_leaders(history)
     leader_changes = _changes(event for event in history.of(LeaderChanged) if event.was)
     in_sync_changes = _changes(history.of(InSyncChanged))
     rows = []
@@ -87,6 +84,15 @@ def partition_table(history: History) -> pl.DataFrame:
             }
             rows.append(row)
     return pl.DataFrame(rows, schema=PARTITIONS)
+
+
+def _first_leaders(history: History) -> dict[tuple[str, str, int], str]:
+    """The first recorded leader of each partition, by cluster, topic and partition."""
+    leaders: dict[tuple[str, str, int], str] = {}
+    for state in history.of(ClusterState):
+        for part in state.partitions:
+            leaders.setdefault((state.component, part.topic, part.partition), part.leader)
+    return leaders
 
 
 def _changes(

@@ -51,7 +51,7 @@ class BatchWatcher:
 
     def _with_ends(self, commit: BatchCommitted) -> BatchCommitted:
         ends = self._ends()
-        self._new.extend(self._engine.batch_steps(self._world))  # What happened meanwhile.
+        self._new.extend(self._engine.batch_steps(self._world))  # Steps since the last look.
         exact = not any(
             isinstance(step, BatchPlanned) and step.query_id == commit.query_id
             for step in self._new

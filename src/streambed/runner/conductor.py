@@ -112,7 +112,7 @@ def _rerouting(world: LiveWorld) -> AbstractContextManager[None]:
 
 
 def start(world: LiveWorld, phase: Starts) -> None:
-    """Record a phase and start its processes; each waits by itself for what it needs."""
+    """Record a phase and start its processes; each waits for what it needs."""
     world.record(Phase(phase=phase))
     start_processes(world, phase)
 

@@ -69,7 +69,7 @@ class Cassandra:
         )
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write rows concurrently, each by itself; an insert replaces a row with the same key."""
+        """Write rows concurrently, each with one insert, which replaces a row with the same key."""
         names = ", ".join(f'"{name}"' for name in table.columns)
         text = (
             f'insert into "{table.name}" ({names}) values ({", ".join("?" * len(table.columns))})'

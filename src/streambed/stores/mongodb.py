@@ -47,7 +47,7 @@ class MongoDB:
         """Does nothing: the first document creates a collection."""
 
     def write(self, table: SinkTable, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write each row by itself; it replaces the document with its _id."""
+        """Write each row separately; it replaces the document with its _id."""
         upserts = []
         for row in rows:
             record = dict(zip(table.columns, row, strict=True))

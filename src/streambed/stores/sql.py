@@ -63,7 +63,7 @@ class Dialect:
 
 
 class SqlStore:
-    """An open database whose connection commits each statement by itself."""
+    """An open database whose connection commits each statement at once."""
 
     def __init__(self, connection: Any, dialect: Dialect) -> None:
         self._connection = connection

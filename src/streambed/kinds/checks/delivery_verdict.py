@@ -106,7 +106,7 @@ def _verdict_of(
         return _verdict(check, "fails", says, evidence, _brief(check, promise, counts, delivery))
     doubts = _doubts(check, promise, delivery, counts)
     if untold and promise.arrives:
-        doubts.append(f"records of {check.topic} were deleted that no producer noted")
+        doubts.append(f"records of {check.topic} were deleted that are in no ledger")
     if doubts:
         return _verdict(check, "unknown", "; ".join(doubts), evidence)
     says = _says_of_all(check, promise, delivery, counts)

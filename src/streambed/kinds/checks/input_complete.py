@@ -62,7 +62,7 @@ class InputComplete(MayFail):
             return self._verdict("unknown", f"{', '.join(absent)} was not read back")
         untold = [topic for topic in sorted(topics) if deleted_without_ledger(history, topic)]
         if untold:
-            says = f"records of {', '.join(untold)} were deleted that no producer noted"
+            says = f"records of {', '.join(untold)} were deleted that are in no ledger"
             return self._verdict("unknown", says)
         visible = [_visible(batch, logs) for batch in batches]
         return self._compare(history, batches, visible)

@@ -113,7 +113,7 @@ def _line(pattern: str, log: Path) -> Missing:
 
 
 def _command(argv: tuple[str, ...], world: World, node: str) -> Missing:
-    """Started again when it has failed; the run does not wait for it meanwhile."""
+    """Run again after a failure; the run does not wait for it in between."""
     tried: list[subprocess.Popen[bytes]] = []
     began: list[int] = [0]
 

@@ -135,7 +135,7 @@ class ProcessEnded(ProcessEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderChanged(Event):
-    """Another broker leads a partition. `was` is empty the first time, `now` while nobody leads."""
+    """Another broker leads a partition. `was` is empty the first time, `now` without a leader."""
 
     component: str
     topic: str
@@ -172,7 +172,7 @@ class PartitionState:
     topic: str
     partition: int
     leader: str
-    """Empty if nobody leads it."""
+    """Empty if it has no leader."""
     replicas: tuple[str, ...]
     in_sync: tuple[str, ...]
     start: int | None = None

@@ -21,11 +21,11 @@ class Outcome(IntEnum):
     WRITTEN = 0
     """It is in the log, as far as the broker promises it by its acknowledgement."""
     NOT_WRITTEN = 1
-    """It is surely not in the log."""
+    """It is certainly not in the log."""
     UNKNOWN = 2
     """It may be in the log. Every record sent with acks=0 is unknown."""
     ABORTED = 3
-    """Its transaction was surely aborted: no reader of committed records may see it."""
+    """Its transaction was certainly aborted: no reader of committed records may see it."""
 
 
 SENT = pa.schema(
@@ -217,7 +217,7 @@ TRANSACTION_STATES = pa.schema(
         "timestamp": pa.int64(),
     }
 )
-"""Every state of a transaction that its coordinator noted."""
+"""Every state of a transaction that its coordinator recorded."""
 
 BROKER_TABLES = {
     "log_batches": LOG_BATCHES,

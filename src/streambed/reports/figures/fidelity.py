@@ -95,9 +95,8 @@ def _errors(shown: pl.DataFrame) -> Chart:
         high=pl.col("error_ms") + pl.col("chance_ms"),
         least=-pl.col("bound_ms"),
     )
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=240)
-    y = alt.Y("way:N", sort=None, title=None, axis=axis)
-    base = alt.Chart(rows(drawn)).encode(y)
+    row_axis = alt.Axis(grid=True, ticks=False, domain=False, labelLimit=240)
+    base = alt.Chart(rows(drawn)).encode(alt.Y("way:N", sort=None, title=None, axis=row_axis))
     unit = "ms too long"
     x = alt.X("error_ms:Q", title=unit, axis=alt.Axis(format="~r"))
     tick = base.mark_tick(style="doubt_name", thickness=2)

@@ -138,8 +138,7 @@ def timeline(history: History) -> Figure | Absent:
 def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: list[str]) -> Chart:
     drawn = pl.col("row").is_in(shown)
     at = time_axis(history, "from_s"), _row_axis(shown)
-    times = [alt.Tooltip(f"{column}:Q", format=".2f") for column in ("from_s", "to_s")]
-    tooltip = ["kind:N", "row:N", "says:N", *times]
+    tooltip = _tooltip()
     kind = alt.Color("kind:N", scale=alt.Scale(domain=KINDS), legend=None)
     shapes = alt.Scale(domain=list(MARKS), range=list(MARKS.values()))
     bar = alt.Chart(rows(bars.filter(drawn))).mark_bar(height=9, cornerRadius=2, clip=True)
@@ -148,6 +147,12 @@ def _chart(history: History, bars: pl.DataFrame, marks: pl.DataFrame, shown: lis
     mark = mark.mark_point(size=140, filled=True, style="moment", clip=True)
     mark = mark.encode(*at, alt.Shape("kind:N", scale=shapes, legend=None), tooltip=tooltip)
     return over_faults(history, bar.properties(height=18 * len(shown)), mark, named=False)
+
+
+def _tooltip() -> list[alt.Tooltip]:
+    texts = [alt.Tooltip(f"{column}:N") for column in ("kind", "row", "says")]
+    times = [alt.Tooltip(f"{column}:Q", format=".2f") for column in ("from_s", "to_s")]
+    return [*texts, *times]
 
 
 def _row_axis(order: list[str]) -> alt.Y:

@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from streambed.kinds.direction_words import shape_words
-from streambed.plan import Plan, PlannedLink, PlannedNode, Shape
+from streambed.plan import Plan, PlannedLink, PlannedNode, Port, Shape
 from streambed.record.events import Inject
 from streambed.record.history import History
 from streambed.reports import series
@@ -121,10 +121,7 @@ def _link(
     history: History,
 ) -> dict[str, object]:
     first, second = (port.node for port in link.ports)
-    near, far = link.ports
-    # A label is nearer to the host: many links may meet at a switch.
-    if near.node in switches and far.node not in switches:
-        near, far = far, near
+    near, far = _host_first(link, switches)
     (x, y), (x2, y2) = places[near.node], places[far.node]
     return {
         "link": link.name,
@@ -139,6 +136,14 @@ def _link(
         "label_x": x + (x2 - x) * LABEL_AT,
         "label_y": y + (y2 - y) * LABEL_AT,
     }
+
+
+def _host_first(link: PlannedLink, switches: set[str]) -> tuple[Port, Port]:
+    """The ports of a link, a host's before a switch's: labels are drawn nearer to the first."""
+    near, far = link.ports
+    if near.node in switches and far.node not in switches:
+        return far, near
+    return near, far
 
 
 def _link_faults(history: History, ends: set[str]) -> str:

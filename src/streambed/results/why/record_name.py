@@ -43,14 +43,17 @@ def find_record(history: History, text: str) -> RecordName:
     sent = history.ledger.sent
     if sent.filter(name.rows()).height or history.ledger.seen.filter(name.rows()).height:
         return name
+    raise UsageError(_why_unknown(name, sent))
+
+
+def _why_unknown(name: RecordName, sent: pl.DataFrame) -> str:
+    """Why no ledger has a record of this name: its producer is unknown, or its number is."""
     producers = sent["producer"].unique().to_list()
     if name.producer not in producers:
-        raise UsageError(
-            f"no producer '{name.producer}' has a ledger in this run. "
-            f"{suggestion(name.producer, producers)}"
-        )
+        hint = suggestion(name.producer, producers)
+        return f"no producer '{name.producer}' has a ledger in this run. {hint}"
     numbers = sent.filter(pl.col("producer") == name.producer)["sequence"]
-    raise UsageError(
+    return (
         f"{name.producer} never sent number {name.sequence}: it sent "
         f"{numbers.min()!s} to {numbers.max()!s}"
     )

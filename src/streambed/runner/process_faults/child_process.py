@@ -56,7 +56,7 @@ class ChildProcess:
 
         def heal() -> None:
             self.paused = False
-            with contextlib.suppress(WorldError):  # It was killed meanwhile.
+            with contextlib.suppress(WorldError):  # It may have been killed in between.
                 self._signal(signal.SIGCONT)
 
         return heal
