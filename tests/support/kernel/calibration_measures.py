@@ -17,7 +17,7 @@ from streambed.runner.cgroups import caps, hierarchies
 from tests.support.kernel.link_measures import wire_of_a
 
 
-def calibration(net: Network, **declaration: str) -> dict[str, Any]:
+def calibration(net: Network, *, rates: bool = False) -> dict[str, Any]:
     """What calibration records of every way."""
     from streambed.record.events import Calibrated, Event
     from streambed.runner.calibration.calibration import (
@@ -30,9 +30,8 @@ def calibration(net: Network, **declaration: str) -> dict[str, Any]:
         if isinstance(event, Calibrated):
             ways.extend(map(asdict, event.ways))
 
-    plan = replace(
-        plans.read(Path(sys.argv[1])), declaration=declaration
-    )  # What this box was started with.
+    started_with = plans.read(Path(sys.argv[1]))
+    plan = replace(started_with, calibrates_rates=rates)
     world = SimpleNamespace(plan=plan, network=net, record=keep)
     world.watch_network = lambda: None
     world.rest_until = lambda time_ns: record.wait_until(
@@ -51,7 +50,7 @@ def calibration_of_a_wrong_link(net: Network) -> dict[str, Any]:
 
 def calibration_of_rates(net: Network) -> dict[str, Any]:
     """The same with rates."""
-    return calibration(net, calibrate="rate")
+    return calibration(net, rates=True)
 
 
 def capped_by_v2(net: Network) -> dict[str, Any]:
