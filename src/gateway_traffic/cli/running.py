@@ -122,7 +122,7 @@ def run(
 
 def _require(address: str, option: str, target: Target) -> str:
     if not address:
-        raise UsageError(f"--target {target} needs the address of your service: --{option}")
+        raise UsageError(f"--target {target} needs --{option}, the address of your service")
     return address
 
 
