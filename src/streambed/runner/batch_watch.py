@@ -72,10 +72,9 @@ class BatchWatcher:
         self._thread.start()
 
     def finish(self) -> None:
-        """End the thread after a last look."""
+        """End the thread after the present look."""
         self._stop.set()
         self._thread.join()
-        self.look()
 
 
 @contextlib.contextmanager
@@ -89,3 +88,5 @@ def watch_batches(world: LiveWorld) -> Iterator[None]:
     finally:
         for watcher in watchers:
             watcher.finish()
+    for watcher in watchers:  # Not after an interruption: a broker may answer late.
+        watcher.look()
